@@ -1,0 +1,184 @@
+# loopscope: build, test, install. `make help` lists the targets.
+#
+# make                build/loopscope
+# make demo           installs what is missing, builds, shows a real loop beside CPU hogs   (root)
+# make test           installs what is missing, builds, runs every test that can run here   (root)
+#
+# V=1 shows commands; SAN=address,undefined builds with sanitizers (use another BUILD=); STATIC=1 links statically where
+# static libraries exist; CROSS_COMPILE=aarch64-linux-gnu- builds for another machine; BUILD=DIR builds elsewhere.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share/loopscope
+MANDIR ?= $(PREFIX)/share/man
+DESTDIR ?=
+VERSION := 0.1.0
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.DEFAULT_GOAL := all
+
+ifeq ($(V),1)
+  Q :=
+  msg =
+else
+  Q := @
+  msg = @printf '  %-8s %s\n' '$(1)' '$(patsubst $(abspath $(BUILD))/%,%,$(2))';
+  MAKEFLAGS += --no-print-directory
+endif
+
+# --- tools ----------------------------------------------------------------------------------------------------------
+ifneq ($(CROSS_COMPILE),)
+  CC := $(CROSS_COMPILE)gcc
+  AR := $(CROSS_COMPILE)ar
+else ifeq ($(origin CC),default)
+  CC := gcc
+endif
+CLANG ?= clang
+LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/null | head -1)
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
+
+ARCH := $(shell $(CC) -dumpmachine | sed -e 's/-.*//')
+BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
+
+# --- flags ----------------------------------------------------------------------------------------------------------
+LIBS := libbpf libelf smartcols jansson inih zlib
+CFLAGS ?= -O2 -g
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wformat=2
+CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \
+	-DLOOPSCOPE_DATADIR='"$(DATADIR)"' -DLOOPSCOPE_SRCDIR='"$(CURDIR)"' $(shell $(PKG_CONFIG) --cflags $(LIBS) 2>/dev/null) $(CPPFLAGS)
+CFLAGS_ALL := -std=gnu11 $(WARN) -fno-omit-frame-pointer $(CFLAGS)
+LDFLAGS_ALL := $(LDFLAGS)
+ifneq ($(SAN),)
+  CFLAGS_ALL += -fsanitize=$(SAN) -fno-sanitize-recover=all
+  LDFLAGS_ALL += -fsanitize=$(SAN)
+endif
+ifeq ($(STATIC),1)
+  LDFLAGS_ALL += -static
+  LDLIBS_ALL := $(shell $(PKG_CONFIG) --static --libs $(LIBS)) -lm
+else
+  LDLIBS_ALL := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null) -lm
+endif
+BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations \
+	-I. -Ivmlinux $(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null)
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+BPF_SRC := $(sort $(wildcard bpf/*.bpf.c))
+BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
+SKEL := $(BUILD)/gen/loopscope.skel.h
+LIB_SRC := $(sort $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))) $(sort $(wildcard targets/codec/*.c))
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+MAIN_OBJ := $(BUILD)/user/main.o
+UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
+UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/%.o)
+PROG := $(BUILD)/loopscope
+
+.PHONY: all
+all: $(PROG) $(BUILD)/compile_commands.json
+
+-include tests/loopers/loopers.mk
+-include tests/bench/bench.mk
+-include tests/fuzz/fuzz.mk
+-include targets/targets.mk
+
+# --- kernel side ------------------------------------------------------------------------------------------------------
+$(BUILD)/%.bpf.o: %.bpf.c Makefile
+	$(call msg,BPF,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/bpf/loopscope.o: $(BPF_OBJ)
+	$(call msg,BPFLINK,$@)
+	$(Q)$(BPFTOOL) gen object $@ $^
+
+$(SKEL): $(BUILD)/bpf/loopscope.o
+	$(call msg,SKEL,$@)
+	@mkdir -p $(@D)
+	$(Q)$(BPFTOOL) gen skeleton $< name loopscope_bpf > $@
+
+# Only the kernel source includes the skeleton.
+$(BUILD)/user/source/kernel.o $(BUILD)/user/source/kernel_probe.o: $(SKEL)
+
+# --- user side --------------------------------------------------------------------------------------------------------
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	$(call msg,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+# Rebuilds when the flags change, so that SAN= or CFLAGS= never mixes objects.
+FLAGS_NOW := $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(LDLIBS_ALL)
+.PHONY: force
+$(BUILD)/flags: force
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_NOW))' > $@
+
+$(BUILD)/libloopscope.a: $(LIB_OBJ)
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(PROG): $(MAIN_OBJ) $(BUILD)/libloopscope.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -o $@
+
+$(BUILD)/compile_commands.json: Makefile $(LIB_SRC) user/main.c
+	@mkdir -p $(@D)
+	@{ echo '['; sep=''; for f in $(LIB_SRC) user/main.c; do \
+	  printf '%s{"directory":"%s","file":"%s","command":"%s"}\n' "$$sep" "$(CURDIR)" "$$f" \
+	  "$$(printf '%s' '$(subst ','\'',$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL))' | sed 's/["\\]/\\&/g') -c $$f"; sep=','; done; echo ']'; } > $@
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+.PHONY: unit test test-only demo deps bench lint
+unit: $(BUILD)/tests/unit
+$(BUILD)/tests/unit: CPPFLAGS_ALL += -Itests
+$(BUILD)/tests/unit: $(UNIT_OBJ) $(BUILD)/libloopscope.a
+	$(call msg,LINK,$@)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -lcriterion -o $@.tmp && mv $@.tmp $@.bin && ln -sf unit.bin $@
+
+# The stages run one after the other in fresh makes: what is installed first is then seen by pkg-config.
+test:
+	$(Q).ci/deps build test
+	$(Q)$(MAKE) test-only
+
+test-only: all unit loopers
+	$(Q)BUILD=$(BUILD) tests/run
+
+demo:
+	$(Q).ci/deps build demo
+	$(Q)$(MAKE) all
+	$(Q)BUILD=$(BUILD) tests/demo/run
+
+deps:
+	$(Q).ci/deps build demo test
+
+bench:
+	$(Q).ci/deps build test bench
+	$(Q)$(MAKE) all loopers
+	$(Q)BUILD=$(BUILD) tests/bench/run
+
+lint:
+	$(Q).ci/deps build lint
+	$(Q).ci/lint
+
+# --- install ----------------------------------------------------------------------------------------------------------
+.PHONY: install uninstall clean help
+install: all
+	install -D -m 755 $(PROG) $(DESTDIR)$(BINDIR)/loopscope
+	install -d $(DESTDIR)$(DATADIR)/probes
+	install -m 644 $(wildcard probes/*.probe) $(DESTDIR)$(DATADIR)/probes
+	$(if $(wildcard docs/*.1),install -d $(DESTDIR)$(MANDIR)/man1 && install -m 644 $(wildcard docs/*.1) $(DESTDIR)$(MANDIR)/man1)
+
+uninstall:
+	rm -f $(DESTDIR)$(BINDIR)/loopscope $(patsubst docs/%,$(DESTDIR)$(MANDIR)/man1/%,$(wildcard docs/*.1))
+	rm -f $(patsubst probes/%,$(DESTDIR)$(DATADIR)/probes/%,$(wildcard probes/*.probe))
+	-rmdir $(DESTDIR)$(DATADIR)/probes $(DESTDIR)$(DATADIR) 2>/dev/null
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
+	@echo 'Also: unit, bench, lint, deps, install, uninstall (PREFIX=, DESTDIR=), clean.'
+
+-include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(BPF_OBJ:.o=.d)

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * options.h - options as data: a table of specs fills a typed config struct, checks it and prints --help.
+ *
+ * getopt_long does the reading. -h/--help is always there. There is no global state: a command owns its config.
+ */
+#ifndef LOOPSCOPE_LIB_OPTIONS_H
+#define LOOPSCOPE_LIB_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/fault.h"
+
+enum opt_kind {
+	OPT_FLAG,     /* bool */
+	OPT_STRING,   /* const char * (points into argv) */
+	OPT_STRINGS,  /* struct opt_strings: may be given several times */
+	OPT_PIDS,     /* struct opt_pids: several times, or 1,2,3 */
+	OPT_DURATION, /* uint64_t ns */
+	OPT_COUNT,    /* uint64_t, at least 1 */
+	OPT_CHOICE,   /* int: index into the choices */
+};
+
+struct opt_strings {
+	const char **v; /* owned by the config: options_release() frees it */
+	size_t n;
+};
+
+struct opt_pids {
+	int *v;
+	size_t n;
+};
+
+struct opt_spec {
+	char letter;      /* 0: none */
+	const char *name; /* long name; NULL ends the table */
+	enum opt_kind kind;
+	size_t offset;              /* of the field in the config */
+	const char *arg;            /* as help shows it: "TIME", "PID"; NULL for flags */
+	const char *help;           /* one or more sentences; may contain \n */
+	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
+	int excludes;               /* non-zero: at most one option of this group may be given */
+	uint64_t min, max;          /* OPT_DURATION and OPT_COUNT: bounds, 0 = none */
+};
+
+/* What --help prints around the table of options. */
+struct opt_usage {
+	const char *command;  /* "attach" */
+	const char *synopsis; /* "-p PID [options]" */
+	const char *about;    /* one paragraph */
+	const char *examples; /* lines, printed as they are; may be NULL */
+	bool stop_at_operand; /* for `run -- CMD`: the first operand ends the options */
+	int max_operands;     /* more is a usage error; -1: any number */
+};
+
+#define OPTIONS_HELP_SHOWN 1 /* --help was asked for and printed: the caller is done, with EXIT_DONE */
+
+/* argv[0] is the command's name. Returns 0, OPTIONS_HELP_SHOWN or -EINVAL with *f set to EXIT_USAGE and a sentence
+ * that ends in "try 'loopscope COMMAND --help'". *ret_operand: index of the first operand in argv (argc if none). */
+int options_parse(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
+		  int *ret_operand, struct fault *f);
+void options_help(FILE *out, const struct opt_usage *usage, const struct opt_spec *specs);
+/* Frees what OPT_STRINGS and OPT_PIDS hold. */
+void options_release(const struct opt_spec *specs, void *config);
+
+#endif

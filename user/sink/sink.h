@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sink.h - where a report goes. A sink is given whole intervals and writes each one out before it returns.
+ *
+ * Ownership: sink_free() accepts NULL. Errors: -errno with a sentence in *f; -EPIPE means that the reader is gone
+ * (`| head -1`): the command then ends with EXIT_DONE and says nothing, as other filters do.
+ */
+#ifndef LOOPSCOPE_SINK_SINK_H
+#define LOOPSCOPE_SINK_SINK_H
+
+#include <stdio.h>
+
+#include "lib/fault.h"
+#include "model/record.h"
+
+struct sink;
+
+struct sink_ops {
+	const char *name;
+	int (*interval)(struct sink *s, const struct interval *iv, struct fault *f);
+	void (*free)(struct sink *s);
+};
+
+struct sink {
+	const struct sink_ops *ops;
+};
+
+static inline int sink_interval(struct sink *s, const struct interval *iv, struct fault *f)
+{
+	return s->ops->interval(s, iv, f);
+}
+
+void sink_free(struct sink *s);
+
+enum table_layout {
+	TABLE_ONCE,   /* scan: one table */
+	TABLE_REPEAT, /* attach: a header now and then, a row per loop and interval, first column the time */
+};
+
+struct table_options {
+	FILE *out;
+	enum table_layout layout;
+	const char *columns; /* comma-separated names; NULL: what fits the width; "all"; "+NAME,..." adds to the default */
+	int width;           /* 0: the terminal's, or 80 where out is no terminal ($COLUMNS wins) */
+};
+
+/* -EINVAL with a sentence naming the unknown column and listing the known ones. */
+int sink_table_new(const struct table_options *o, struct sink **ret, struct fault *f);
+/* NDJSON: one object a line, "v":1, flushed per interval. */
+int sink_json_new(FILE *out, struct sink **ret, struct fault *f);
+
+/* Prints every column's name, unit and help: for --help and docs. */
+void sink_table_columns_help(FILE *out);
+
+#endif
