@@ -33,8 +33,8 @@
 #define LSW_WIRE_MAX (LSW_SEGMENT_MAX + 2u)  /* with both zeros */
 #define LSW_NAME_MAX 48u      /* bytes of UTF-8 in a NAME */
 #define LSW_ID_SHORT_MAX 0xEFu /* ids up to here have the five-byte RUN */
-#define LSW_LINE_MAX 64u      /* bytes of a command line, newline included */
-#define LSW_COMMAND_IDS 12u   /* ids in one ~i */
+#define LSW_LINE_MAX 80u      /* bytes of a command line, newline included */
+#define LSW_COMMAND_IDS 12u   /* ids in one ~i: the longest such line has 74 bytes */
 
 /* Reach the wire: append only. */
 enum lsw_type {
@@ -159,6 +159,7 @@ struct lsw_frame {
 	const uint8_t *records;
 	size_t records_len; /* 1 to LSW_RECORDS_MAX */
 	size_t sync_at;     /* offset of the (only) SYNC in records, SIZE_MAX: none */
+	uint64_t span;      /* ticks from t0 to the cursor's end: all records' dt */
 };
 
 /* ---- pieces ---- */
@@ -214,7 +215,8 @@ struct lsw_handler {
 struct lsw_parser {
 	/* counters since init, for the user to see; none of them wraps in practice */
 	uint64_t bytes, frames, text_bytes, noise_bytes;
-	uint64_t bad_cobs, bad_crc, bad_record, bad_length, other_version; /* segments refused, by reason */
+	/* what was refused, by reason: segments that began like a frame; bad_magic: segments and lines that did not */
+	uint64_t bad_cobs, bad_crc, bad_record, bad_length, other_version, bad_magic;
 
 	/* private */
 	uint8_t segment[LSW_SEGMENT_MAX];
@@ -250,8 +252,7 @@ struct lsw_link {
 	bool numbered;     /* `number` is the board's true count, from a SYNC */
 	uint16_t boot;
 	uint32_t number;   /* of the frame expected next; its low byte is its seq */
-	uint32_t t_last;   /* the last cursor, as the board counts */
-	uint64_t time;     /* the same, unwrapped */
+	uint64_t time;     /* the last frame's last cursor, unwrapped */
 	uint64_t arrival_ns;
 };
 
@@ -263,17 +264,16 @@ struct lsw_step {
 	/* Frames missing before this one. Exact once a SYNC told the board's count, else modulo 256. A SYNC may find
 	 * more than its own gap: multiples of 256 which seq alone could not show. */
 	uint32_t lost;
-	uint64_t t0;      /* the frame's t0 in ticks that never wrap, from 0-based t0 of the session's first frame */
-	uint32_t wraps;   /* how often the clock wrapped since the frame before (from the arrival times) */
+	uint64_t t0;      /* the frame's t0 in ticks that never wrap: its low `bits` bits are the frame's own */
+	uint64_t silence; /* ticks from the last cursor of the frame before to t0; 0 if first */
 };
 
 void lsw_link_init(struct lsw_link *l);
 /* arrival_ns: the host's monotonic clock when the frame's last byte was read. Wraps are counted as the host's clock
  * demands: the board's clock is never ahead of the host's, it can only stand still (sleep) or be late (queues). */
 void lsw_link_frame(struct lsw_link *l, const struct lsw_frame *f, uint64_t arrival_ns, struct lsw_step *ret_s);
-/* Ticks that `wire` (a clock value of this board, as in TIME) is after the last frame's t0, modulo the clock's width,
- * as a signed distance. */
-int64_t lsw_link_ticks(const struct lsw_link *l, uint32_t wire);
+/* A clock value of this board (as in TIME) in the unwrapped time of lsw_step.t0: the one nearest to the last cursor. */
+uint64_t lsw_link_time(const struct lsw_link *l, uint32_t wire);
 
 /* ---- host to board: ASCII lines, never a byte below 0x20 but the closing newline ---- */
 struct lsw_command {
