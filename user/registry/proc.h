@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* From /proc/PID/status and stat. */
+/* From /proc/TGID/status, stat and comm: of the process, also when the PID asked for is one of its threads. */
 struct proc_info {
 	char comm[16];       /* leader's, raw bytes */
 	pid_t tgid;          /* differs from the PID asked for when that was a thread's id */
@@ -19,19 +19,24 @@ struct proc_info {
 	uint64_t start_ticks; /* field 22 of stat: identity together with the PID */
 };
 
+/* -ESRCH: no such process; -EPROTO: /proc said something unexpected. */
 int proc_info_read(pid_t pid, struct proc_info *ret);
-/* Unified (v2) path where there is one, else the v1 cpu controller's; "" when it can't be read. Heap, the caller frees. */
+/* Unified (v2) path where there is one (and, on a hybrid host, it is not the root), else the v1 cpu controller's; "" when
+ * it can't be read though the process is there. Heap, the caller frees. */
 int proc_cgroup_read(pid_t pid, char **ret);
 /* comm of one thread, raw bytes, NUL-terminated. */
 int proc_thread_comm_read(pid_t pid, pid_t tid, char ret[16]);
-/* PIDs whose comm, or basename of argv[0] or of the executable, matches the fnmatch pattern; kernel threads and ourselves left out. Heap. */
+/* PIDs whose comm, or basename of argv[0] or of the executable, matches the fnmatch pattern, ascending; kernel threads,
+ * zombies and ourselves left out. Heap, the caller frees; none matching: 0, *ret NULL, *ret_n 0. */
 int proc_find_by_name(const char *pattern, pid_t **ret, size_t *ret_n);
-/* -1 where the fd isn't a terminal or can't be read; else 1. */
+/* False also where it can't be read. The terminal itself is never opened. */
 bool proc_fd_is_tty(pid_t pid, int fd);
-/* Share of all CPUs' time stolen by the hypervisor between two calls, from /proc/stat; NAN on the first call. */
+/* Clock ticks summed over all CPUs, as of the last call. Starts as zeros. */
 struct steal_meter {
 	uint64_t steal, total;
 };
+/* Share (0 to 1) of all CPUs' time that the hypervisor took since the last call, from /proc/stat; NAN on the first call,
+ * when no tick has passed, and where it can't be read. */
 double steal_meter_step(struct steal_meter *m);
 
 #endif

@@ -16,24 +16,40 @@
 
 struct registry;
 
+/* What an entry point is good for, once uprobes are placed on it. Names are as in a probe file's [entry]. */
+enum runtime_entry {
+	RUNTIME_ENTRY_LOOP,   /* runs the loop until it stops */
+	RUNTIME_ENTRY_TICK,   /* called once per tick */
+	RUNTIME_ENTRY_POLL,   /* asks the kernel; may run callbacks inside itself */
+	RUNTIME_ENTRY_TIMERS, /* runs the timers that are due */
+	RUNTIME_ENTRY_COUNT,
+};
+
 struct runtime {
 	const char *name;        /* "libuv"; what JSON's "runtime" shows */
 	const char *description; /* one line */
 	bool park_is_idle;       /* its threads park in a futex when out of work (Go, tokio): a futex sleep is idle, not
 	                          * a blocked callback */
-	const char *source;      /* file it came from */
+	const char *source;      /* file it came from, "" for unknown */
+	/* Symbols as the linker knows them, NULL-terminated, never NULL themselves. Binaries are mostly stripped: a bonus. */
+	const char *const *entry[RUNTIME_ENTRY_COUNT];
 };
 
-/* Reads every *.probe of dir (NULL: $LOOPSCOPE_PROBES, else the build's tree or the installed place, whichever has any).
+/* Reads every *.probe of dir. NULL: $LOOPSCOPE_PROBES, else the first that has any of: ../share/loopscope/probes beside
+ * the running program, the source tree it was built from, the installed place.
  * A malformed file is a fault with "FILE:LINE: what is wrong", EXIT_FAILED. */
 int registry_load(const char *dir, struct registry **ret, struct fault *f);
 void registry_free(struct registry *r);
 size_t registry_count(const struct registry *r);
 const struct runtime *registry_at(const struct registry *r, size_t i);
 
-/* What the process is: never NULL (a static "unknown" when nothing matches or nothing can be read). Results are cached by
- * executable (device, inode, mtime), so a scan of 1,000 processes of one program reads it once. syscall: the name of the
- * thread's IO wait, "" unknown. thread: the thread's comm. */
+/* What the process is: never NULL (a static "unknown" when nothing matches or nothing can be read). syscall: the name of
+ * the thread's IO wait, "" unknown, which then rules nothing out. thread: the thread's comm, raw, "" unknown, which then
+ * matches no thread= pattern.
+ * Cost: one pass over /proc/PID/maps, tens of microseconds. What is read from files is cached by device, inode, mtime and
+ * size, so a scan of 1,000 processes of one program reads it once; nothing is remembered by PID, which gets reused. Ask
+ * when a loop is first seen and after an exec, not every interval. A process that loads libraries later (an import) may
+ * get a better answer later. */
 const struct runtime *registry_recognise(struct registry *r, pid_t pid, const char *syscall, const char *thread);
 
 #endif
