@@ -2,7 +2,10 @@
 /*
  * options.h - options as data: a table of specs fills a typed config struct, checks it and prints --help.
  *
- * getopt_long does the reading. -h/--help is always there. There is no global state: a command owns its config.
+ * getopt_long does the reading, so that "-i5s", "-i 5s", "--interval=5s" and unique beginnings ("--int 5s") all work,
+ * and "--" ends the options. -h/--help is always there. A command owns its config, which it fills with defaults first;
+ * an option given twice overrides itself, unless its kind is a list. Strict: every value is read whole and checked, and
+ * the first thing wrong is the fault.
  */
 #ifndef LOOPSCOPE_LIB_OPTIONS_H
 #define LOOPSCOPE_LIB_OPTIONS_H
@@ -40,7 +43,10 @@ struct opt_spec {
 	enum opt_kind kind;
 	size_t offset;              /* of the field in the config */
 	const char *arg;            /* as help shows it: "TIME", "PID"; NULL for flags */
-	const char *help;           /* one or more sentences; may contain \n */
+	/* Sentences, wrapped by --help; \n starts a new line, whose leading spaces are its indent, and two spaces or
+	 * more in it set off a term ("\n  json  for programs"). Say the default here. Choices, bounds, "several
+	 * allowed" and what the option excludes are added from the table: do not repeat them. */
+	const char *help;
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	int excludes;               /* non-zero: at most one option of this group may be given */
 	uint64_t min, max;          /* OPT_DURATION and OPT_COUNT: bounds, 0 = none */
@@ -57,13 +63,17 @@ struct opt_usage {
 };
 
 #define OPTIONS_HELP_SHOWN 1 /* --help was asked for and printed: the caller is done, with EXIT_DONE */
+#define OPTIONS_PIDS_MAX 4096 /* in all; a PID given twice counts once */
 
 /* argv[0] is the command's name. Returns 0, OPTIONS_HELP_SHOWN or -EINVAL with *f set to EXIT_USAGE and a sentence
- * that ends in "try 'loopscope COMMAND --help'". *ret_operand: index of the first operand in argv (argc if none). */
+ * that ends in "try 'loopscope COMMAND --help'"; also -ENOMEM, and -EIO if the help could not be written to stdout.
+ * *ret_operand: index of the first operand in argv (argc if none); argv is permuted so that the operands come last.
+ * On failure the config may be partly filled: options_release() is due in any case. Not for several threads at once:
+ * getopt is not. */
 int options_parse(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
 		  int *ret_operand, struct fault *f);
 void options_help(FILE *out, const struct opt_usage *usage, const struct opt_spec *specs);
-/* Frees what OPT_STRINGS and OPT_PIDS hold. */
+/* Frees what OPT_STRINGS and OPT_PIDS hold, and empties them. */
 void options_release(const struct opt_spec *specs, void *config);
 
 #endif

@@ -14,9 +14,10 @@
 int parse_u64(const char *s, uint64_t lo, uint64_t hi, uint64_t *ret);
 /* A PID: 1 to 2^22 (the kernel's PID_MAX_LIMIT). */
 int parse_pid(const char *s, pid_t *ret);
-/* "250us", "50ms", "5s", "1.5s", "2m", "1h", "100ns"; a bare number is seconds, as in vmstat and top. At least 1 ns. */
+/* "250us", "50ms", "5s", "1.5s", "2m", "1h", "100ns"; a bare number is seconds, as in vmstat and top. At least 1 ns;
+ * parts of a nanosecond ("1.5ns") are malformed. */
 int parse_duration(const char *s, uint64_t *ret_ns);
-/* "2%" or "0.02" -> 0.02; 0 to 1 inclusive. */
+/* "2%" or "0.02" -> 0.02; 0 to 1 inclusive. The decimal point is a point in every locale. */
 int parse_share(const char *s, double *ret);
 
 #endif
