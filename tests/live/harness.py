@@ -407,6 +407,6 @@ class LiveTest(unittest.TestCase):
             self.assertLessEqual(share, 1 + 1e-6)
         for entry in r["blocked_by"] + r["waited_for"]:
             self.assertGreaterEqual(entry["share"], 0)
-        self.assertLessEqual(sum(e["share"] for e in r["blocked_by"]), p["tick_blocked"] + 1e-6)
-        self.assertLessEqual(sum(e["share"] for e in r["waited_for"]), r["wait"] + 1e-6)
+        self.assertLessEqual(sum(e["share"] for e in r["blocked_by"]), p["tick_blocked"] + 1e-5)  # each rounded by itself
+        self.assertLessEqual(sum(e["share"] for e in r["waited_for"]), r["wait"] + 1e-5)
         self.assertEqual(r["lost"], 0)

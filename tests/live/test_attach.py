@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""attach and scan find and name the loops of real programs, soon, and nothing that is no loop."""
+import time
+import unittest
+
+import programs
+from harness import LOOPSCOPE, READY, LiveTest, LOOPERS, Observer, cases
+
+FIRST_RECORD = 0.3  # seconds beyond the first interval
+
+
+def check_target(test, target, record):
+    test.assertEqual(record["runtime"], target.runtime)
+    test.assertIn(record["wait_point"]["syscall"], target.syscalls)
+    test.assertGreaterEqual(record["load"], target.min_load)
+
+
+@cases({name: (start,) for name, start in programs.REAL.items()})
+class Attach(LiveTest):
+    """attach -i 1 -c 5 to real programs."""
+
+    def check(self, start):
+        target = start(self.start)
+        observer = self.observe("attach", "-p", target.pid, "-i", "1", "-c", "5", "-o", "json")
+        self.assertEqual(observer.wait_exit(15), 0, observer.errors)
+        records = observer.loops(target.pid, target.pid)
+        self.assertEqual(len(records), 5, observer.errors)
+        for record in records:
+            self.check_record(record)
+            check_target(self, target, record)
+        self.assertLess(observer.first_loop_after(target.pid), 1 + FIRST_RECORD)
+        self.note("load %.3f busy %.3f wait %.3f, first record after %.3f s" % (
+            records[-1]["load"], records[-1]["busy"], records[-1]["wait"], observer.first_loop_after(target.pid)))
+
+
+@cases({name: (name,) for name in programs.SMALL})
+class AttachSmall(LiveTest):
+    """attach -i 1 -c 5 to a small looper of each kind. They run side by side, each with its own observer: one begins when
+    the one before it has shown its first record, so that none waits for another's start."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.seen = {}
+        for name in programs.SMALL:
+            target = programs.start_small(cls.class_start, name)
+            observer = cls.class_start([LOOPSCOPE, "attach", "-p", target.pid, "-i", "1", "-c", "5", "-o", "json"],
+                                       kind=Observer)
+            observer.wait_for(lambda o, pid=target.pid: o.first_loop_after(pid) or not o.readers[0].is_alive(), 10,
+                              "a first record")
+            cls.seen[name] = (target, observer)
+        for _, observer in cls.seen.values():
+            observer.wait_exit(15)
+
+    def check(self, name):
+        target, observer = self.seen[name]
+        self.assertEqual(observer.process.returncode, 0, observer.errors)
+        records = observer.loops(target.pid)
+        self.assertEqual(len(records), 5, observer.errors)
+        for record in records:
+            self.check_record(record)
+            check_target(self, target, record)
+            self.assertEqual(record["comm"], name[:15])
+            self.assertGreaterEqual(record["io_sleeps"] or record["io_waits"], 98 * record["interval_s"])
+        self.assertLess(observer.first_loop_after(target.pid), 1 + FIRST_RECORD)
+
+
+class Scan(LiveTest):
+    """All of them at once in one scan, among 2,000 idle threads and things that are no loops."""
+
+    def test_all_at_once(self):
+        targets = []
+        for start in programs.REAL.values():
+            try:
+                targets.append(start(self.start))
+            except unittest.SkipTest as e:
+                self.note("without one: %s" % e)
+        targets += [programs.start_small(self.start, name) for name in programs.SMALL]
+        others = {
+            "idle threads": self.looper("threads", "-n", "2000").pid,
+            "a process that polled once": self.looper("pollonce").pid,
+            "a shell at its prompt": programs.Shell(self.start).pid,
+        }
+        observer = self.observe("scan", "-d", "5", "-o", "json")
+        self.assertEqual(observer.wait_exit(20), 0, observer.errors)
+        records = observer.loops()
+        by_tid = {r["tid"]: r for r in records}
+        self.assertEqual(len(by_tid), len(records), "each thread once")
+        for target in targets:
+            with self.subTest(target.name):
+                self.assertIn(target.pid, by_tid, "not found")
+                self.check_record(by_tid[target.pid])
+                # every program here shares two CPUs with a benchmark: only "not idle" can be asked of load
+                check_target(self, target._replace(min_load=0.02), by_tid[target.pid])
+        for what, pid in others.items():
+            with self.subTest(what):
+                self.assertEqual([r for r in records if r["pid"] == pid], [], what + " is listed as a loop")
+        loads = [r["load"] for r in records]
+        self.assertEqual(loads, sorted(loads, reverse=True), "sorted by load")
+        self.note("%d loops of %d started" % (len(records), len(targets)))
+
+    def test_loops_off_the_main_thread(self):
+        multi = self.looper("multi", "-n", "3")
+        observer = self.observe("attach", "-p", multi.pid, "-i", "2", "-c", "1", "-o", "json")
+        self.assertEqual(observer.wait_exit(10), 0, observer.errors)
+        truth = {l["tid"]: l for l in multi.truth()["loops"]}
+        records = observer.loops(multi.pid)
+        self.assertEqual(sorted(r["tid"] for r in records), sorted(truth), "each loop, and not the main thread")
+        for r in records:
+            self.check_record(r)
+            loop = truth[r["tid"]]
+            self.assertEqual(r["wait_point"]["syscall"], loop["looper"])
+            self.assertAlmostEqual(r["busy"], loop["cpu_s"] / loop["wall_s"], delta=0.01)
+            self.assertRegex(r["thread"], r"^multi-[123]$")
+
+    def test_loops_that_come_and_go(self):
+        """Threads that begin and end while watched; the process's own loop stays right, and sums always hold."""
+        churn = self.looper("churn")
+        observer = self.observe("attach", "-p", churn.pid, "-i", "1", "-c", "3", "-o", "json")
+        self.assertEqual(observer.wait_exit(15), 0, observer.errors)
+        records = observer.loops(churn.pid)
+        for r in records:
+            self.check_record(r)
+        self.assertEqual(len([r for r in records if r["tid"] == churn.pid]), 3)
+        threads = {r["tid"] for r in records if r["thread"] == "churn-thread"}
+        self.assertGreaterEqual(len(threads), 6, "a new thread loops each 300 ms")
+
+    def test_loop_that_appears_later(self):
+        """A child's first loop begins after attach: -n picks it up by its name."""
+        late = self.start([LOOPERS + "/poll", "-p", "5ms", "-d", "60s"], READY)
+        observer = self.observe("attach", "-n", "pol[l]", "-i", "1", "-c", "4", "-o", "json")
+        observer.wait_for(lambda o: o.first_loop_after(late.pid), 10, "a first record")
+        later = self.start([LOOPERS + "/poll", "-d", "60s"], READY)
+        begun = time.time()
+        self.assertEqual(observer.wait_exit(15), 0, observer.errors)
+        records = observer.loops(later.pid)
+        self.assertTrue(records, "a process that began %.1f s before the end was not picked up" % (time.time() - begun))
+        for r in records:
+            self.check_record(r)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The shares are true: held against Node's own figures and the scheduler's, alone, contended and throttled.
+
+Every comparison is over exactly the interval of the record: witnesses are sampled all the time, and looked up at the
+record's two ends. "busy" must not depend on who else wants the CPU, as long as the program keeps up with its arrivals.
+"""
+import os
+import unittest
+
+from harness import PYTHON, READY, SOURCES, CpuQuota, LiveTest, cases, interpolate, on_cpu, span
+
+ELU_BUSY = 0.01
+ON_CPU, WAIT = 0.005, 0.01
+BUSY_CONTENDED = 0.02
+QUIET = 0.005  # share of time for which a program "alone" may have waited for a CPU
+
+
+class Truth(LiveTest):
+    def check_against_witness(self, witness, records):
+        worst = [0, 0]
+        for r in records:
+            cpu, runq = witness.record_shares(r)
+            worst = [max(worst[0], abs(on_cpu(r) - cpu)), max(worst[1], abs(r["wait"] - runq))]
+        self.note("against schedstat: on CPU off by %.4f, wait by %.4f at most" % tuple(worst))
+        for r in records:
+            cpu, runq = witness.record_shares(r)
+            self.assertAlmostEqual(on_cpu(r), cpu, delta=ON_CPU, msg="on-CPU share against schedstat")
+            self.assertAlmostEqual(r["wait"], runq, delta=WAIT, msg="wait against schedstat")
+
+    def require_quiet(self, witness, records):
+        waited = max(witness.record_shares(r)[1] for r in records)
+        if waited > QUIET:
+            raise unittest.SkipTest("the machine was not quiet: the program waited for a CPU %.1f %% of an interval" %
+                                    (100 * waited))
+
+    def require_kept_up(self, truth):
+        if truth["due"] - truth["served"] > 0.02 * truth["due"] + 1:
+            raise unittest.SkipTest("the program did not keep up: %d of %d arrivals were served" % (
+                truth["served"], truth["due"]))
+
+
+@cases({"at_0.1": (0.1,), "at_0.3": (0.3,), "at_0.6": (0.6,)})
+class NodeAlone(Truth):
+    """Node's eventLoopUtilization is right when nobody else wants the CPU."""
+
+    def check(self, load):
+        node = self.node(0.01, 0.01 * load)
+        witness = self.witness((node.pid, node.pid))
+        records = self.watch(node.pid, 2, 3)
+        witness.finish()
+        samples = node.truth()["elu"]
+        times, idle = [s[0] for s in samples], [s[1] / 1e3 for s in samples]
+        self.check_against_witness(witness, records)
+        self.require_quiet(witness, records)
+        for r in records:
+            begin, end = span(r)
+            elu = 1 - (interpolate(times, idle, end) - interpolate(times, idle, begin)) / (end - begin)
+            self.note("busy %.4f, eventLoopUtilization %.4f" % (r["busy"], elu))
+            self.assertAlmostEqual(r["busy"], elu, delta=ELU_BUSY)
+
+
+@cases({
+    "asyncio": (lambda t: t.asyncio(0.01, 0.002),),
+    "asyncio_fed_by_a_thread": (lambda t: t.start_fed(),),
+    "poll": (lambda t: t.looper("poll", "-w", "3ms", "-j", "0.8"),),
+    "spinner": (lambda t: t.looper("spinner", "-w", "3ms"),),
+})
+class Alone(Truth):
+    """Against the scheduler's own sums."""
+
+    def start_fed(self):
+        return self.start([PYTHON, os.path.join(SOURCES, "openloop.py"), "-s", "-p", "0.005", "-w", "0.001"], READY)
+
+    def check(self, start):
+        program = start(self)
+        witness = self.witness((program.pid, program.pid))
+        records = self.watch(program.pid, 2, 2)
+        witness.finish()
+        self.check_against_witness(witness, records)
+        self.require_quiet(witness, records)
+
+
+class Contended(Truth):
+    """First alone, then beside hogs: busy stays, what is new is wait, and it has the hogs' names."""
+
+    def measure(self, program):
+        witness = self.witness((program.pid, program.pid))
+        records = self.watch(program.pid, 2, 2)
+        witness.finish()
+        return witness, records
+
+    def compare(self, program, n_hogs, cpus):
+        witness, alone = self.measure(program)
+        self.check_against_witness(witness, alone)
+        self.require_quiet(witness, alone)
+        reference = sum(r["busy"] for r in alone) / len(alone)
+
+        hogs = self.hogs(n_hogs, cpus=cpus)
+        witness, contended = self.measure(program)
+        truth = program.truth()
+        self.require_kept_up(truth)
+        self.check_against_witness(witness, contended)
+        for r in contended:
+            self.note("busy %.4f (alone %.4f), wait %.4f, idle %.4f; naive load %s, off by %s" % (
+                r["busy"], reference, r["wait"], r["idle"], r["naive_load"],
+                "?" if r["naive_load"] is None else "%+.4f" % (r["naive_load"] - r["busy"])))
+            self.assertIsNotNone(r["naive_load"], "a loop whose timeouts are seen has a naive load")
+            self.assertAlmostEqual(r["busy"], reference, delta=BUSY_CONTENDED)
+            self.assertGreater(r["wait"], 0.02, "beside hogs a program waits")
+            by_hogs = {w["comm"]: w["share"] for w in r["waited_for"] if w["comm"] in hogs}
+            self.assertIn(r["waited_for"][0]["comm"], hogs, "the first of those waited for")
+            self.assertGreater(sum(by_hogs.values()), 0.8 * r["wait"], "most of the wait was for hogs: %r" % r["waited_for"])
+            if cpus:
+                self.assertEqual(sorted(by_hogs), hogs, "each hog on the same CPU is named")
+
+
+@cases({"asyncio_0.1": ("asyncio", 0.1), "asyncio_0.3": ("asyncio", 0.3), "node_0.1": ("node", 0.1),
+        "node_0.3": ("node", 0.3)})
+class BesideFourHogs(Contended):
+    def check(self, kind, load):
+        self.compare(getattr(self, kind)(0.02, 0.02 * load), 4, None)
+
+
+@cases({"asyncio_0.1": ("asyncio", 0.1), "asyncio_0.2": ("asyncio", 0.2), "node_0.1": ("node", 0.1),
+        "node_0.2": ("node", 0.2)})
+class PinnedWithThreeHogs(Contended):
+    def check(self, kind, load):
+        self.compare(getattr(self, kind)(0.02, 0.02 * load, cpus={0}), 3, {0})
+
+
+class Throttled(Truth):
+    def test_quota(self):
+        """60 ms of work each 400 ms under a quota of 40 ms each 200 ms: it keeps up, and is throttled in every tick."""
+        program = self.looper("poll", "-p", "400ms", "-w", "60ms")
+        with CpuQuota(0.04, 0.2) as quota:
+            self.addCleanup(program.kill)
+            quota.add(program.pid)
+            try:
+                witness = self.witness((program.pid, program.pid))
+                records = self.watch(program.pid, 2.4, 2)
+                periods = int(quota.throttled_periods())
+                witness.finish()
+                truth = program.truth()
+            finally:
+                program.kill()
+        self.assertGreaterEqual(periods, 10, "the quota did bite")
+        self.assertLessEqual(truth["missed"], 1, "the looper did keep up")
+        self.check_against_witness(witness, records)
+        for r in records:
+            self.note("busy %.4f, wait %.4f of it throttled %.4f" % (r["busy"], r["wait"], r["parts"]["throttled"]))
+            self.assertAlmostEqual(r["busy"], 0.15, delta=BUSY_CONTENDED)
+            self.assertGreater(r["wait"], 0.1)
+            self.assertAlmostEqual(r["parts"]["throttled"], r["wait"], delta=WAIT)
