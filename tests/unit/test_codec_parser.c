@@ -264,7 +264,7 @@ Test(codec_parser, refusals_are_counted_by_reason)
 	add(&s, "\0\x02\xE1\xFF\x81\x82\x83\0", 8);
 	add(&s, "\0\x02\xE1\x01\0", 5);
 	add_frame(&s, 1);
-	s.bytes[s.len - 6] ^= 1;
+	s.bytes[s.len - 7] ^= 1;
 	for (int i = 0; i < 300; i++)
 		add(&s, i == 1 ? "\xE1" : "\x05", 1);
 	add(&s, "\0", 1);
