@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+run.py - does the built program work under other kernels?
+
+Purpose    boots it with Debian's 6.1, 6.12 and 7.x and compares what it says of three loops with what they logged about
+           themselves; under 5.10, and where the kernel's types are missing, it must refuse with status 3 and one line
+Usage      run.py [SUITE ...]; the program is $BUILD/loopscope (build/loopscope)
+Output     one line a check: "PASS name", "FAIL name: why", "SKIP name: why"; status 1 if any failed
+Units      shares of wall time
+Facts      all figures of a check come from one guest and one stretch of time: the record's own [ts - interval_s, ts]
+"""
+
+import bisect
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True  # before the first module of ours: the tree stays as it is
+
+import boot  # noqa: E402
+import kernels  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROBES_IN_GUEST = "/usr/local/share/loopscope/probes"
+BOOT_TIMEOUT_S = 150
+TOLERANCE = 0.02
+THROTTLED_TOLERANCE = 0.05  # cpu.stat only moves when a throttled stretch of up to one 50 ms period ends
+FIRST_SUPPORTED = (5, 15)
+STATUS_UNSUPPORTED = 3
+
+# name: (kind, period, burn, block in us, the names under which the kernel may know the wait)
+LOOPS = {
+    "vm-epoll": ("epoll", 10000, 3000, 0, {"epoll_wait"}),
+    "vm-poll": ("poll", 10000, 1000, 0, {"poll"}),
+    "vm-select": ("select", 20000, 2000, 1000, {"select", "pselect6"}),
+}
+
+# Waits on conditions, never for a time: enough lines in a log mean that the loop runs (or that the interval is covered).
+GUEST_LIBRARY = """
+logged() { # LOG LINES
+	tries=0
+	while [ "$(cat "$1" 2>/dev/null | wc -l)" -lt "$2" ]; do
+		[ $((tries += 1)) -gt 1000 ] && echo "no line appears in $1" >&2 && exit 98
+		usleep 20000
+	done
+}
+covered() { logged "$1" $(( $(cat "$1" | wc -l) + 2 )); }
+looper() { # NAME KIND PERIOD BURN BLOCK CPU_STAT
+	vmlooper "$2" "$3" "$4" "$5" "/tmp/$1.log" "$6" > /dev/null 2>&1 &
+	echo $! > "/tmp/$1.pid"
+	logged "/tmp/$1.log" 2
+}
+clean() { for pid in "$@"; do kill -9 "$pid"; done; }
+"""
+
+
+def script(body):
+    return GUEST_LIBRARY + body
+
+
+def start_loops():
+    calls = [f"looper {name} {kind} {period} {burn} {block} -" for name, (kind, period, burn, block, _) in LOOPS.items()]
+    return "\n".join(calls) + "\n"
+
+
+SCAN_STEP = start_loops() + """
+loopscope scan -d 3 -o json
+status=$?
+for log in /tmp/vm-*.log; do covered "$log"; done
+exit $status
+"""
+
+LOGS_STEP = "for log in /tmp/{pattern}.log; do echo \"= $(basename $log .log)\"; cat $log; done\n"
+
+ATTACH_STEP = """
+loopscope attach -p $(cat /tmp/vm-epoll.pid) -i 1 -c 3 -o json
+status=$?
+covered /tmp/vm-epoll.log
+exit $status
+"""
+
+# Ticks of 12 ms: shorter ones run undisturbed, since a thread that slept is favoured when it wakes.
+CONTENDED_STEP = """
+clean $(cat /tmp/vm-*.pid)
+taskset 2 vmlooper hog > /dev/null 2>&1 &
+echo $! > /tmp/hog.pid
+looper contended epoll 40000 12000 0 -
+taskset -p 2 $(cat /tmp/contended.pid) > /dev/null
+loopscope attach -p $(cat /tmp/contended.pid) -i 3 -c 1 -o json
+status=$?
+covered /tmp/contended.log
+clean $(cat /tmp/hog.pid /tmp/contended.pid)
+exit $status
+"""
+
+THROTTLED_STEP = """
+echo +cpu > /sys/fs/cgroup/cgroup.subtree_control
+mkdir /sys/fs/cgroup/quota
+echo 10000 50000 > /sys/fs/cgroup/quota/cpu.max
+(
+	echo 0 > /sys/fs/cgroup/quota/cgroup.procs
+	taskset 2 vmlooper epoll 10000 5000 0 /tmp/quota.log /sys/fs/cgroup/quota/cpu.stat > /dev/null 2>&1 &
+	echo $! > /tmp/quota.pid
+)
+logged /tmp/quota.log 2
+loopscope attach -p $(cat /tmp/quota.pid) -i 3 -c 1 -o json
+status=$?
+covered /tmp/quota.log
+clean $(cat /tmp/quota.pid)
+exit $status
+"""
+
+NO_BTF_STEP = "mount -t tmpfs none /sys/kernel/btf\nloopscope scan -d 1 -o json\n"
+REFUSAL_STEP = "loopscope scan -d 1 -o json\n"
+ATTACH_REFUSAL_STEP = "loopscope attach -p 1 -c 1 -o json\n"
+
+WORKING_STEPS = (
+    ("doctor", "loopscope doctor\n"),
+    ("scan", SCAN_STEP),
+    ("scan-logs", LOGS_STEP.format(pattern="vm-*")),
+    ("attach", ATTACH_STEP),
+    ("attach-logs", LOGS_STEP.format(pattern="vm-epoll")),
+    ("contended", CONTENDED_STEP),
+    ("contended-logs", LOGS_STEP.format(pattern="contended")),
+    ("throttled", THROTTLED_STEP),
+    ("throttled-logs", LOGS_STEP.format(pattern="quota")),
+    ("no-btf", NO_BTF_STEP),
+)
+REFUSING_STEPS = (("scan", REFUSAL_STEP), ("attach", ATTACH_REFUSAL_STEP))
+
+
+class Wrong(Exception):
+    """A check failed; str() says how."""
+
+
+class Truth:
+    """What a loop logged about itself, read at any moment between its first and last line."""
+
+    FIELDS = ("cpu", "delay", "blocked", "throttled")
+
+    def __init__(self, lines):
+        rows = [[int(word) for word in line.split()] for line in lines]
+        self.times = [row[0] / 1e9 for row in rows]
+        self.sums = [dict(zip(self.FIELDS, row[1:])) for row in rows]
+
+    def at(self, field, when):
+        if len(self.times) < 2 or not self.times[0] <= when <= self.times[-1]:
+            raise Wrong("the loop's own log does not cover the interval of the record")
+        after = min(max(bisect.bisect_left(self.times, when), 1), len(self.times) - 1)
+        t0, t1 = self.times[after - 1], self.times[after]
+        v0, v1 = self.sums[after - 1][field], self.sums[after][field]
+        return (v0 + (v1 - v0) * (when - t0) / (t1 - t0)) / 1e9
+
+    def share(self, field, record):
+        end, length = record["ts"], record["interval_s"]
+        return (self.at(field, end) - self.at(field, end - length)) / length
+
+
+def truths(text):
+    """{loop: Truth} from the sections of a -logs step."""
+    sections, lines = {}, []
+    for line in text.splitlines():
+        if line.startswith("= "):
+            lines = sections.setdefault(line[2:], [])
+        else:
+            lines.append(line)
+    return {name: Truth(lines) for name, lines in sections.items()}
+
+
+def require(condition, why):
+    if not condition:
+        raise Wrong(why)
+
+
+def close(what, said, truth, tolerance=TOLERANCE):
+    require(isinstance(said, (int, float)), f"{what} is {said}, truth {truth:.4f}")
+    require(abs(said - truth) <= tolerance, f"{what} {said:.4f}, truth {truth:.4f}, more than {tolerance} apart")
+
+
+def succeeded(result):
+    require(result.status == 0, f"exit status {result.status}: {' / '.join(result.stderr.split(chr(10)))[:600]}")
+
+
+def loop_records(result):
+    succeeded(result)
+    try:
+        records = [json.loads(line) for line in result.stdout.splitlines()]
+    except ValueError as error:
+        raise Wrong(f"stdout is not NDJSON: {error}") from None
+    return [record for record in records if record.get("type") == "loop"]
+
+
+def one(records, thread):
+    found = [record for record in records if record["thread"] == thread]
+    require(len(found) == 1, f"{len(found)} records of {thread} among {sorted(r['thread'] for r in records)}")
+    return found[0]
+
+
+def on_cpu(record):
+    # Where the edges of the IO wait are not measured, io_cpu is null and tick_cpu holds both.
+    return (record["parts"]["io_cpu"] or 0) + record["parts"]["tick_cpu"]
+
+
+def shares_are_true(record, truth):
+    cpu, blocked, delay = (truth.share(field, record) for field in ("cpu", "blocked", "delay"))
+    require(cpu > 0.02, f"the loop itself hardly ran: {cpu:.4f} of a CPU")
+    total = record["busy"] + record["wait"] + record["idle"]
+    require(abs(total - 1) <= 1e-6, f"busy + wait + idle = {total}")
+    close("on CPU", on_cpu(record), cpu)
+    close("tick_blocked", record["parts"]["tick_blocked"], blocked)
+    close("busy", record["busy"], cpu + blocked)
+    close("wait", record["wait"], delay)
+
+
+def check_doctor(results):
+    succeeded(results["doctor"])
+    require(results["doctor"].stdout.strip(), "doctor said nothing")
+
+
+def check_scan(name, results):
+    record = one(loop_records(results["scan"]), name)
+    syscall = (record["wait_point"] or {}).get("syscall")
+    require(syscall in LOOPS[name][4], f"wait point is {syscall}")
+    shares_are_true(record, truths(results["scan-logs"].stdout)[name])
+    if LOOPS[name][3]:
+        named = [entry["syscall"] for entry in record["blocked_by"]]
+        require(named and "nanosleep" in named[0], f"blocked_by is {named}, it slept in nanosleep")
+
+
+def check_no_strangers(results):
+    """Nothing else of this small machine is a loop."""
+    strangers = {record["thread"] for record in loop_records(results["scan"])} - set(LOOPS)
+    require(not strangers, f"listed as loops: {sorted(strangers)}")
+
+
+def check_attach(results):
+    records = loop_records(results["attach"])
+    require(len(records) == 3, f"{len(records)} records in 3 intervals")
+    truth = truths(results["attach-logs"].stdout)["vm-epoll"]
+    for record in records:
+        shares_are_true(record, truth)
+
+
+def check_contended(results):
+    record = one(loop_records(results["contended"]), "vm-epoll")
+    shares_are_true(record, truths(results["contended-logs"].stdout)["contended"])
+    require(record["wait"] > 0.05, f"wait is only {record['wait']:.4f} beside a CPU hog")
+    names = [entry["comm"] for entry in record["waited_for"]]
+    require(names[:1] == ["vm-hog"], f"waited_for is {names}")
+
+
+def check_throttled(results):
+    record = one(loop_records(results["throttled"]), "vm-epoll")
+    truth = truths(results["throttled-logs"].stdout)["quota"]
+    shares_are_true(record, truth)
+    close("throttled", record["parts"]["throttled"], truth.share("throttled", record), THROTTLED_TOLERANCE)
+
+
+def refused(result):
+    require(result.status == STATUS_UNSUPPORTED, f"exit status {result.status}, expected {STATUS_UNSUPPORTED}")
+    require(not result.stdout, "something is on stdout")
+    lines = result.stderr.splitlines()
+    require(len(lines) == 1 and lines[0].strip(), f"{len(lines)} lines on stderr: {' / '.join(lines)[:600]}")
+    return lines[0]
+
+
+def check_no_btf(results):
+    reason = refused(results["no-btf"])
+    require("BTF" in reason, f"the reason does not name BTF: {reason}")
+
+
+def check_old_kernel(step, results):
+    reason = refused(results[step])
+    require("5.15" in reason, f"the reason does not say which kernel is needed: {reason}")
+
+
+def working_checks():
+    yield "doctor", check_doctor
+    for name in LOOPS:
+        yield f"scan-{name.removeprefix('vm-')}", lambda results, name=name: check_scan(name, results)
+    yield "scan-nothing-else", check_no_strangers
+    yield "attach", check_attach
+    yield "contended", check_contended
+    yield "throttled", check_throttled
+    yield "no-btf", check_no_btf
+
+
+def refusing_checks():
+    for step in ("scan", "attach"):
+        yield f"refuses-{step}", lambda results, step=step: check_old_kernel(step, results)
+
+
+class Report:
+    def __init__(self):
+        self.failed = False
+
+    def line(self, verdict, name, why=None):
+        self.failed |= verdict == "FAIL"
+        print(f"{verdict} {name}" + (f": {why}" if why else ""), flush=True)
+
+
+def test_kernel(kernel, guest, report):
+    supported = tuple(int(part) for part in kernel.series.split(".")) >= FIRST_SUPPORTED
+    steps, checks = (WORKING_STEPS, working_checks()) if supported else (REFUSING_STEPS, refusing_checks())
+    prefix = f"vm-{kernel.series}"
+    try:
+        results = guest.run(kernel.path, [boot.Step(name, script(body)) for name, body in steps], BOOT_TIMEOUT_S)
+    except boot.Died as reason:
+        report.line("FAIL", f"{prefix}-boot", reason)
+        return
+    for name, check in checks:
+        try:
+            check(results)
+            report.line("PASS", f"{prefix}-{name}")
+        except Wrong as reason:
+            report.line("FAIL", f"{prefix}-{name}", reason)
+        except (KeyError, TypeError, ValueError) as error:
+            report.line("FAIL", f"{prefix}-{name}", f"a field is missing or of another type: {error!r}")
+
+
+def compile_looper(into):
+    program = os.path.join(into, "vmlooper")
+    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-D_GNU_SOURCE", "-O2", "-static", "-Wall", "-Wextra",
+                    "-o", program, os.path.join(HERE, "vmlooper.c")], check=True)
+    return program
+
+
+def guest_files(program, looper):
+    files = {"/bin/loopscope": program, "/bin/vmlooper": looper}
+    probes = os.path.join(ROOT, "probes")
+    for name in os.listdir(probes):
+        if name.endswith(".probe"):
+            files[f"{PROBES_IN_GUEST}/{name}"] = os.path.join(probes, name)
+    return files
+
+
+def main(suites):
+    report = Report()
+    program = os.path.join(os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build"))), "loopscope")
+    if platform.machine() != "x86_64":
+        report.line("SKIP", "vm", f"the kernels are x86_64's, this machine is {platform.machine()}")
+        return 0
+    if not os.access(program, os.X_OK):
+        report.line("FAIL", "vm", "the program is not built")
+        return 1
+    with tempfile.TemporaryDirectory(prefix="loopscope-vm.") as home:
+        try:
+            guest = boot.Guest(guest_files(program, compile_looper(home)))
+        except boot.Unavailable as reason:
+            report.line("SKIP", "vm", reason)
+            return 0
+        for suite in suites or kernels.SUITES:
+            try:
+                kernel = kernels.obtain(suite)
+            except kernels.Unavailable as reason:
+                report.line("SKIP", f"vm-{suite}", reason)
+                continue
+            test_kernel(kernel, guest, report)
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
