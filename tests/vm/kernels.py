@@ -77,14 +77,15 @@ def run(argv, **kwargs):
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.startswith(("E:", "dpkg"))] or ["no reason given"]
         # apt names the address: the report needs the reason, not the machine's mirror.
-        reason = re.sub(r"\S+://\S+", "the mirror", said[0])
-        raise Unavailable(f"{os.path.basename(argv[0])}: {reason}")
+        reason = re.sub(r"\S+://\S+|'[^']*'", "the mirror", said[0].removeprefix("E: "))
+        raise Unavailable(f"{os.path.basename(argv[0])}: {' '.join(reason.split())}")
     return done.stdout
 
 
 def mirror():
     """The address of Debian's main archive as this machine's apt knows it."""
-    targets = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+    # --no-release-info: without it only suites are listed whose index has been fetched before.
+    targets = run(["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)",
                    "Created-By: Packages"])
     for line in targets.splitlines():
         uri, release, component = (line.split(" ") + ["", ""])[:3]
