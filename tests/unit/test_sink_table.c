@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* test_sink_table.c - what a person sees, at the widths of real terminals. */
+#include <errno.h>
+#include <locale.h>
+#include <pty.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "lib/text.h"
+#include "sink/cell.h"
+#include "test_sink_fixture.h"
+
+static void init(void)
+{
+	fixture_environment();
+}
+
+TestSuite(sink_table, .init = init, .timeout = 20);
+
+static struct sink *table(FILE *out, enum table_layout layout, int width, const char *columns)
+{
+	struct table_options o = { .out = out, .layout = layout, .columns = columns, .width = width };
+	struct sink *s = NULL;
+	struct fault f = { 0 };
+
+	cr_assert_eq(sink_table_new(&o, &s, &f), 0, "%s", f.text);
+	return s;
+}
+
+static void show(struct sink *s, const struct interval *iv)
+{
+	struct fault f = { 0 };
+
+	cr_assert_eq(sink_interval(s, iv, &f), 0, "%s", f.text);
+}
+
+static void golden_once(int width, const char *columns, const char *golden)
+{
+	struct loop_record loops[FIXTURE_LOOPS];
+	struct interval iv = fixture_interval(loops, FIXTURE_LOOPS);
+	struct capture c;
+	struct sink *s;
+
+	fixture_all(loops);
+	iv.lost = 12;
+	iv.steal = 0.032;
+	iv.n_asleep = 2000;
+	capture_open(&c);
+	s = table(c.out, TABLE_ONCE, width, columns);
+	show(s, &iv);
+	golden_check(golden, c.text);
+	sink_free(s);
+	capture_free(&c);
+}
+
+Test(sink_table, once_80) { golden_once(80, NULL, "once-80.txt"); }
+Test(sink_table, once_100) { golden_once(100, NULL, "once-100.txt"); }
+Test(sink_table, once_120) { golden_once(120, NULL, "once-120.txt"); }
+Test(sink_table, once_200) { golden_once(200, NULL, "once-200.txt"); }
+Test(sink_table, once_30) { golden_once(30, NULL, "once-30.txt"); }
+Test(sink_table, once_all) { golden_once(80, "all", "once-all.txt"); }
+Test(sink_table, once_chosen) { golden_once(80, "comm,Wait_Point,LOAD,sleeps/S,tick-p99,load", "once-chosen.txt"); }
+Test(sink_table, once_added) { golden_once(80, "+note,tid", "once-added.txt"); }
+
+Test(sink_table, once_120_utf8)
+{
+	cr_assert_not_null(setlocale(LC_CTYPE, "C.UTF-8"));
+	golden_once(120, NULL, "once-120-utf8.txt");
+}
+
+/* Five intervals: a loop comes, one goes, none is left; the header returns after 20 rows. */
+static void golden_repeat(int width, const char *golden)
+{
+	struct loop_record loops[5 * FIXTURE_LOOPS];
+	struct interval iv = fixture_interval(loops, 2);
+	struct capture c;
+	struct sink *s;
+
+	for (size_t i = 0; i < 5; i++)
+		fixture_all(loops + i * FIXTURE_LOOPS);
+	capture_open(&c);
+	s = table(c.out, TABLE_REPEAT, width, NULL);
+
+	iv.loops = loops + 2;
+	iv.n_asleep = 1;
+	show(s, &iv);
+	iv.loops = loops;
+	iv.n_loops = FIXTURE_LOOPS;
+	iv.lost = 1;
+	show(s, &iv);
+	iv.n_loops = 2 * FIXTURE_LOOPS;
+	iv.lost = 0;
+	iv.steal = 0.25;
+	show(s, &iv);
+	iv.steal = 0.005;
+	iv.n_loops = 0;
+	show(s, &iv);
+	show(s, &iv);
+	iv.loops = loops + 3;
+	iv.n_loops = 1;
+	iv.n_asleep = 2;
+	show(s, &iv);
+	golden_check(golden, c.text);
+	sink_free(s);
+	capture_free(&c);
+}
+
+Test(sink_table, repeat_80) { golden_repeat(80, "repeat-80.txt"); }
+Test(sink_table, repeat_120) { golden_repeat(120, "repeat-120.txt"); }
+Test(sink_table, repeat_200) { golden_repeat(200, "repeat-200.txt"); }
+
+Test(sink_table, no_loops_is_a_sentence_that_helps)
+{
+	struct interval iv = fixture_interval(NULL, 0);
+	struct capture c;
+	struct sink *s;
+
+	iv.interval_s = 5;
+	iv.n_asleep = 1;
+	capture_open(&c);
+	s = table(c.out, TABLE_ONCE, 80, NULL);
+	show(s, &iv);
+	golden_check("no-loops.txt", c.text);
+	sink_free(s);
+	capture_free(&c);
+}
+
+/* No default table is wider than it was told, from where its three first columns fit; rows never differ in cells. */
+Test(sink_table, fits_every_width)
+{
+	struct loop_record loops[FIXTURE_LOOPS];
+	struct interval iv = fixture_interval(loops, FIXTURE_LOOPS);
+
+	fixture_all(loops);
+	for (int kind = TABLE_ONCE; kind <= TABLE_REPEAT; kind++) {
+		for (int width = 50; width <= 260; width++) {
+			struct capture c;
+			struct sink *s;
+			char *save = NULL;
+
+			capture_open(&c);
+			s = table(c.out, (enum table_layout)kind, width, NULL);
+			show(s, &iv);
+			for (char *line = strtok_r(c.text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+				cr_assert(line[0] == '#' || cell_width(line) <= (size_t)width, "%d: %s", width, line);
+			sink_free(s);
+			capture_free(&c);
+		}
+	}
+}
+
+/* Every interval's cells stand under the same header, whatever came before: each blank column of the header's gaps and
+ * each right edge of a number is the same in all rows. */
+Test(sink_table, rows_of_later_intervals_stay_aligned)
+{
+	struct loop_record loops[FIXTURE_LOOPS];
+	struct interval iv = fixture_interval(loops + 3, 1);
+	char *save = NULL, *header, *line;
+	struct capture c;
+	struct sink *s;
+	size_t edge;
+
+	fixture_all(loops);
+	capture_open(&c);
+	s = table(c.out, TABLE_REPEAT, 300, NULL);
+	for (size_t i = FIXTURE_LOOPS; i-- > 0;) {
+		loops[i].lost = 0;
+		iv.loops = loops + i;
+		show(s, &iv);
+	}
+	header = strtok_r(c.text, "\n", &save);
+	edge = (size_t)(strstr(header, "NAIVE") - header) + strlen("NAIVE");
+	for (line = strtok_r(NULL, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		cr_assert(strlen(line) > edge, "%s", line);
+		cr_assert(line[edge] == ' ' && line[edge - 1] != ' ', "%s\n%s", header, line);
+		cr_assert_eq(line[strstr(header, "WAITPOINT") - header - 1], ' ', "%s\n%s", header, line);
+		cr_assert_neq(line[strstr(header, "WAITPOINT") - header], ' ', "%s\n%s", header, line);
+	}
+	sink_free(s);
+	capture_free(&c);
+}
+
+Test(sink_table, core_is_there_at_80)
+{
+	static const char *const core[] = { "PID", "COMM", "RUNTIME", "LOAD", "BUSY", "WAIT", "IDLE", "NAIVE" };
+	struct loop_record r = fixture_contended();
+	struct interval iv = fixture_interval(&r, 1);
+
+	for (int kind = TABLE_ONCE; kind <= TABLE_REPEAT; kind++) {
+		struct capture c;
+		struct sink *s;
+
+		capture_open(&c);
+		s = table(c.out, (enum table_layout)kind, 80, NULL);
+		show(s, &iv);
+		*strchr(c.text, '\n') = '\0';
+		for (size_t i = 0; i < ARRAY_SIZE(core); i++)
+			cr_assert_not_null(strstr(c.text, core[i]), "%s not in: %s", core[i], c.text);
+		sink_free(s);
+		capture_free(&c);
+	}
+}
+
+/* Whatever bytes the names hold, only line feeds of our own reach the terminal, and no escape sequence. */
+Test(sink_table, names_of_any_bytes_are_harmless)
+{
+	for (int utf8 = 0; utf8 <= 1; utf8++) {
+		cr_assert_not_null(setlocale(LC_CTYPE, utf8 ? "C.UTF-8" : "C"));
+		for (int byte = 1; byte < 256; byte++) {
+			struct loop_record r = fixture_contended();
+			struct interval iv = fixture_interval(&r, 1);
+			unsigned lines = 0;
+			struct capture c;
+			struct sink *s;
+
+			r.lost = 0;
+			memset(r.comm, byte, sizeof(r.comm));
+			memset(r.thread, byte ^ 1, sizeof(r.thread));
+			memset(r.waited_for[0].comm, byte, sizeof(r.waited_for[0].comm));
+			memset(r.blocked_by[0].what, byte, sizeof(r.blocked_by[0].what));
+			capture_open(&c);
+			s = table(c.out, TABLE_ONCE, 200, NULL);
+			show(s, &iv);
+			for (const char *p = c.text; *p; p++) {
+				lines += *p == '\n';
+				cr_assert(*p == '\n' || ((unsigned char)*p >= 0x20 && (unsigned char)*p < 0x7f),
+					  "byte %d: %s", byte, c.text);
+			}
+			cr_assert_eq(lines, 2, "byte %d", byte);
+			sink_free(s);
+			capture_free(&c);
+		}
+	}
+}
+
+Test(sink_table, unknown_column_is_named_and_the_known_are_listed)
+{
+	static const char *const bad[] = { "comm,nosuch", "+nosuch", "comm,,pid", "", "+", "pid,", "all,pid" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct table_options o = { .out = stdout, .columns = bad[i] };
+		struct sink *s = NULL;
+		struct fault f = { 0 };
+
+		cr_assert_eq(sink_table_new(&o, &s, &f), -EINVAL, "'%s'", bad[i]);
+		cr_assert_null(s);
+		cr_assert_eq(f.status, EXIT_USAGE);
+		cr_assert_neq(f.text[0], '\0');
+		if (strstr(bad[i], "nosuch"))
+			cr_assert(strstr(f.text, "'nosuch'") && strstr(f.text, "time, ") && strstr(f.text, ", cgroup"),
+				  "%s", f.text);
+	}
+}
+
+Test(sink_table, help_names_every_column_that_all_shows)
+{
+	struct capture help, all;
+	struct loop_record r = fixture_node();
+	struct interval iv = fixture_interval(&r, 1);
+	unsigned in_help = 0, in_all = 0;
+	struct sink *s;
+	char *save = NULL;
+
+	capture_open(&help);
+	sink_table_columns_help(help.out);
+	fflush(help.out);
+	for (const char *p = help.text; *p; p++)
+		in_help += *p == '\n';
+	capture_open(&all);
+	s = table(all.out, TABLE_ONCE, 80, "all");
+	show(s, &iv);
+	*strchr(all.text, '\n') = '\0';
+	for (char *w = strtok_r(all.text, " ", &save); w; w = strtok_r(NULL, " ", &save))
+		in_all++;
+	cr_assert_eq(in_help, in_all);
+	cr_assert_gt(in_all, 30);
+	sink_free(s);
+	capture_free(&all);
+	capture_free(&help);
+}
+
+/* What a pseudo-terminal receives. */
+static void show_on_tty(const char *term, const char *no_color, unsigned short columns, char *ret, size_t size)
+{
+	struct winsize ws = { .ws_row = 24, .ws_col = columns };
+	struct loop_record loops[FIXTURE_LOOPS];
+	struct interval iv = fixture_interval(loops, FIXTURE_LOOPS);
+	int master, slave;
+	struct sink *s;
+	FILE *out;
+	size_t n = 0;
+
+	fixture_all(loops);
+	setenv("TERM", term, 1);
+	setenv("NO_COLOR", no_color, 1);
+	cr_assert_eq(openpty(&master, &slave, NULL, NULL, &ws), 0);
+	out = fdopen(slave, "w");
+	cr_assert_not_null(out);
+	s = table(out, TABLE_ONCE, 0, NULL);
+	show(s, &iv);
+	sink_free(s);
+	fclose(out);
+	/* The other end is closed: after what was written comes EIO. */
+	for (ssize_t got; n < size - 1 && (got = read(master, ret + n, size - 1 - n)) > 0;)
+		n += (size_t)got;
+	ret[n] = '\0';
+	close(master);
+}
+
+Test(sink_table, colours_only_where_they_are_welcome)
+{
+	char text[16384];
+
+	show_on_tty("xterm", "", 100, text, sizeof(text));
+	cr_assert(strstr(text, "\x1b[31m95.0%"), "%s", text);
+	cr_assert(strstr(text, "\x1b[35m25.0%"), "%s", text);
+	cr_assert(strstr(text, "\x1b[33m73.4%"), "%s", text);
+	show_on_tty("xterm", "1", 100, text, sizeof(text));
+	cr_assert_not(strchr(text, '\x1b'));
+	show_on_tty("dumb", "", 100, text, sizeof(text));
+	cr_assert_not(strchr(text, '\x1b'));
+}
+
+Test(sink_table, follows_the_terminals_width_unless_COLUMNS_says_otherwise)
+{
+	char text[16384];
+
+	show_on_tty("dumb", "", 50, text, sizeof(text));
+	cr_assert_not(strstr(text, "RUNTIME"));
+	show_on_tty("dumb", "", 200, text, sizeof(text));
+	cr_assert(strstr(text, "WAITPOINT"));
+	setenv("COLUMNS", "50", 1);
+	show_on_tty("dumb", "", 200, text, sizeof(text));
+	cr_assert_not(strstr(text, "RUNTIME"));
+	setenv("COLUMNS", "60x", 1);
+	show_on_tty("dumb", "", 200, text, sizeof(text));
+	cr_assert(strstr(text, "WAITPOINT"));
+}
+
+Test(sink_table, full_disk_is_a_sentence)
+{
+	struct loop_record r = fixture_node();
+	struct interval iv = fixture_interval(&r, 1);
+	FILE *out = fopen("/dev/full", "w");
+	struct fault f = { 0 };
+	struct sink *s;
+
+	cr_assert_not_null(out);
+	s = table(out, TABLE_ONCE, 80, NULL);
+	cr_assert_eq(sink_interval(s, &iv, &f), -ENOSPC);
+	cr_assert(strstr(f.text, "No space left"), "%s", f.text);
+	cr_assert_eq(f.status, EXIT_FAILED);
+	sink_free(s);
+	fclose(out);
+}
+
+Test(sink_table, reader_gone_is_silent)
+{
+	struct loop_record r = fixture_node();
+	struct interval iv = fixture_interval(&r, 1);
+	struct fault f = { 0 };
+	struct sink *s;
+	int fds[2];
+	FILE *out;
+
+	signal(SIGPIPE, SIG_IGN);
+	cr_assert_eq(pipe(fds), 0);
+	close(fds[0]);
+	out = fdopen(fds[1], "w");
+	s = table(out, TABLE_REPEAT, 80, NULL);
+	cr_assert_eq(sink_interval(s, &iv, &f), -EPIPE);
+	cr_assert_str_empty(f.text);
+	sink_free(s);
+	fclose(out);
+}
+
+Test(sink_table, free_accepts_null)
+{
+	sink_free(NULL);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * json.c - the NDJSON sink: a line per loop, then a line for the interval, then a flush.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sink/json_record.h"
+#include "sink/json_value.h"
+#include "sink/output.h"
+#include "sink/sink.h"
+
+struct json_sink {
+	struct sink sink; /* first: the ops get this */
+	FILE *out;        /* the caller's */
+};
+
+static int json_sink_interval(struct sink *s, const struct interval *iv, struct fault *f)
+{
+	FILE *out = ((struct json_sink *)s)->out;
+	int err;
+
+	for (size_t i = 0; i < iv->n_loops; i++) {
+		err = json_line_write(out, json_loop(&iv->loops[i]), f);
+		if (err)
+			return err;
+	}
+	err = json_line_write(out, json_interval(iv), f);
+	return err ? err : output_flush(out, f);
+}
+
+static void json_sink_free(struct sink *s)
+{
+	free(s);
+}
+
+static const struct sink_ops json_sink_ops = {
+	.name = "json",
+	.interval = json_sink_interval,
+	.free = json_sink_free,
+};
+
+int sink_json_new(FILE *out, struct sink **ret, struct fault *f)
+{
+	struct json_sink *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return fault(f, -ENOMEM, EXIT_FAILED, "no memory for the JSON output");
+	*s = (struct json_sink){ .sink = { .ops = &json_sink_ops }, .out = out };
+	*ret = &s->sink;
+	return 0;
+}

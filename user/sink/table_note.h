@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * table_note.h - the sentences around the table: what must not be missed, and what an empty table means.
+ *
+ * Lines start with "# ", so that a script which reads rows can leave them out. They are written to a memory stream: who
+ * calls checks that stream.
+ */
+#ifndef LOOPSCOPE_SINK_TABLE_NOTE_H
+#define LOOPSCOPE_SINK_TABLE_NOTE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "model/record.h"
+
+/* Losses, steal, and threads not shown; nothing where there is nothing to say. Returns the number of lines. */
+unsigned table_notes(FILE *mem, const struct interval *iv, bool with_asleep);
+/* In place of a table without rows. */
+void table_note_no_loops(FILE *mem, const struct interval *iv);
+
+#endif
