@@ -21,8 +21,8 @@ struct proc_info {
 
 /* -ESRCH: no such process; -EPROTO: /proc said something unexpected. */
 int proc_info_read(pid_t pid, struct proc_info *ret);
-/* Unified (v2) path where there is one (and, on a hybrid host, it is not the root), else the v1 cpu controller's; "" when
- * it can't be read though the process is there. Heap, the caller frees. */
+/* Unified (v2) path where there is one (and, on a hybrid host, it is not the root), else the v1 cpu controller's; ""
+ * when it can't be read though the process is there. Heap, the caller frees. */
 int proc_cgroup_read(pid_t pid, char **ret);
 /* comm of one thread, raw bytes, NUL-terminated. */
 int proc_thread_comm_read(pid_t pid, pid_t tid, char ret[16]);
@@ -35,8 +35,8 @@ bool proc_fd_is_tty(pid_t pid, int fd);
 struct steal_meter {
 	uint64_t steal, total;
 };
-/* Share (0 to 1) of all CPUs' time that the hypervisor took since the last call, from /proc/stat; NAN on the first call,
- * when no tick has passed, and where it can't be read. */
+/* Share (0 to 1) of all CPUs' time that the hypervisor took since the last call, from /proc/stat; NAN on the first
+ * call, when no tick has passed, and where it can't be read. */
 double steal_meter_step(struct steal_meter *m);
 
 #endif

@@ -43,13 +43,12 @@ void registry_free(struct registry *r);
 size_t registry_count(const struct registry *r);
 const struct runtime *registry_at(const struct registry *r, size_t i);
 
-/* What the process is: never NULL (a static "unknown" when nothing matches or nothing can be read). syscall: the name of
- * the thread's IO wait, "" unknown, which then rules nothing out. thread: the thread's comm, raw, "" unknown, which then
- * matches no thread= pattern.
- * Cost: one pass over /proc/PID/maps, tens of microseconds. What is read from files is cached by device, inode, mtime and
- * size, so a scan of 1,000 processes of one program reads it once; nothing is remembered by PID, which gets reused. Ask
- * when a loop is first seen and after an exec, not every interval. A process that loads libraries later (an import) may
- * get a better answer later. */
+/* What the process is: never NULL (a static "unknown" when nothing matches or nothing can be read). syscall: the
+ * name of the thread's IO wait, "" unknown, which then rules nothing out. thread: the thread's comm, raw, ""
+ * unknown, which then matches no thread= pattern. Cost: one pass over /proc/PID/maps, tens of microseconds. What is
+ * read from files is cached by device, inode, mtime and size, so a scan of 1,000 processes of one program reads it
+ * once; nothing is remembered by PID, which gets reused. Ask when a loop is first seen and after an exec, not every
+ * interval. A process that loads libraries later (an import) may get a better answer later. */
 const struct runtime *registry_recognise(struct registry *r, pid_t pid, const char *syscall, const char *thread);
 
 #endif
