@@ -16,29 +16,23 @@ struct known_file {
 };
 
 struct file_cache {
-	struct known_file *slots;
 	size_t n;
 	unsigned long reads;
+	struct known_file slots[SLOTS];
 };
 
 int file_cache_new(struct file_cache **ret)
 {
-	CLEANUP(file_cache_free_ptr) struct file_cache *c = calloc(1, sizeof(*c));
+	struct file_cache *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	c->slots = calloc(SLOTS, sizeof(*c->slots));
-	if (!c->slots)
-		return -ENOMEM;
-	*ret = TAKE_PTR(c);
+	*ret = c;
 	return 0;
 }
 
 void file_cache_free(struct file_cache *c)
 {
-	if (!c)
-		return;
-	free(c->slots);
 	free(c);
 }
 
@@ -64,7 +58,7 @@ static struct known_file *find_or_add(struct file_cache *c, const struct file_ke
 		if (s->depths)
 			continue;
 		if (c->n == FILE_CACHE_MAX) {
-			memset(c->slots, 0, SLOTS * sizeof(*c->slots));
+			memset(c->slots, 0, sizeof(c->slots));
 			c->n = 0;
 			s = &c->slots[hash(key) % SLOTS];
 		}
