@@ -31,7 +31,7 @@ struct runtime {
 	bool park_is_idle;       /* its threads park in a futex when out of work (Go, tokio): a futex sleep is idle, not
 	                          * a blocked callback */
 	const char *source;      /* file it came from, "" for unknown */
-	/* Symbols as the linker knows them, NULL-terminated, never NULL themselves. Most binaries are stripped: a bonus. */
+	/* Linker names, NULL-terminated, never NULL themselves. Most binaries are stripped: a bonus. */
 	const char *const *entry[RUNTIME_ENTRY_COUNT];
 };
 
