@@ -44,7 +44,7 @@ ARCH := $(shell $(CC) -dumpmachine | sed -e 's/-.*//')
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 
 # --- flags ----------------------------------------------------------------------------------------------------------
-LIBS := libbpf libelf smartcols jansson inih zlib
+LIBS := libbpf libelf smartcols jansson inih libseccomp zlib
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wformat=2
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \
@@ -130,11 +130,10 @@ $(BUILD)/compile_commands.json: Makefile $(LIB_SRC) user/main.c
 
 # --- tests ------------------------------------------------------------------------------------------------------------
 .PHONY: unit test test-only demo deps bench lint
-unit: $(BUILD)/tests/unit
-$(BUILD)/tests/unit: CPPFLAGS_ALL += -Itests
-$(BUILD)/tests/unit: $(UNIT_OBJ) $(BUILD)/libloopscope.a
+unit: $(BUILD)/unit-tests
+$(BUILD)/unit-tests: $(UNIT_OBJ) $(BUILD)/libloopscope.a
 	$(call msg,LINK,$@)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -lcriterion -o $@.tmp && mv $@.tmp $@.bin && ln -sf unit.bin $@
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -lcriterion -o $@
 
 # The stages run one after the other in fresh makes: what is installed first is then seen by pkg-config.
 test:

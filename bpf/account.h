@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * account.h - the state machine of one observed thread: plain C, no kernel, no clock, no map. The BPF programs feed it
+ * from the scheduler's tracepoints; the unit tests feed it invented sequences, natively compiled.
+ *
+ *          sleep at the wait point      wake-up       switch-in                        sleep elsewhere
+ *   TICK_CPU ----------------------> IDLE ------> WAIT_IO ------> TICK_CPU ---------------------------> TICK_BLOCKED
+ *      ^  \                                                          ^                                       |
+ *      |   \ preempted                                               | switch-in                     wake-up |
+ *      |    +-------------------------------------------------> WAIT_TICK <----------------------------------+
+ *      +-------------------------------------------------------------+
+ *
+ * What always holds, whatever events are lost or come twice (tests/unit/test_account.c):
+ *   sum over states of sum_ns == last_ns - birth_ns
+ *   blocked[] + blocked_other == sum_ns[TICK_BLOCKED]    culprits[] + culprit_other == sum_ns[WAIT_*] (in progress: after
+ *   acct_settle)                                         throttled <= sum_ns[WAIT_*]
+ * An event that contradicts the state means that one before it was missed: it is counted in `lost`, the time up to now
+ * stays with the state that was believed, and the machine goes on from what the event says.
+ *
+ * Times: nanoseconds, one clock. A time before the last one is taken as the last one.
+ */
+#ifndef LOOPSCOPE_BPF_ACCOUNT_H
+#define LOOPSCOPE_BPF_ACCOUNT_H
+
+#include "bpf/wire.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((__always_inline__))
+#endif
+
+#define ACCT_SEC 1000000000ULL
+
+/* Where a thread left the CPU, read from its saved user registers. */
+struct acct_place {
+	__u64 sp;
+	__u64 timeout_ns; /* of an IO wait; LS_NO_TIMEOUT where it has none or none can be read */
+	__u32 nr;         /* syscall or enum ls_pseudo_nr */
+	__s32 fd, nfds;   /* as in struct ls_point */
+	__u8 abi;
+	__u8 io_wait; /* nr is an IO wait that asks for fds or a timer */
+};
+
+/* What the scheduler knows of the run queue at this moment: see throttle_*() in sched.bpf.c. */
+struct acct_throttle {
+	__u64 ref;   /* 0: throttling can't happen here */
+	__u64 clock; /* ns for which the queue of `ref` has been throttled, ever */
+};
+
+static __always_inline int acct_on_cpu(const struct ls_thread *t)
+{
+	return t->state == LS_TICK_CPU || t->state == LS_IO_CPU;
+}
+
+static __always_inline int acct_waiting(const struct ls_thread *t)
+{
+	return t->state == LS_WAIT_IO || t->state == LS_WAIT_TICK;
+}
+
+static __always_inline int acct_asleep(const struct ls_thread *t)
+{
+	return t->state == LS_IDLE || t->state == LS_TICK_BLOCKED;
+}
+
+/* --- bounded tables ------------------------------------------------------------------------------------------------ */
+
+static __always_inline void acct_blocked(struct ls_thread *t, __u32 nr, __u8 abi, __u64 ns)
+{
+	if (!ns)
+		return;
+	for (int i = 0; i < LS_BLOCKED; i++) {
+		struct ls_blocked *b = &t->blocked[i];
+
+		if (!b->used) {
+			b->used = 1;
+			b->nr = nr;
+			b->abi = abi;
+			b->ns = ns;
+			return;
+		}
+		if (b->nr == nr && b->abi == abi) {
+			b->ns += ns;
+			return;
+		}
+	}
+	t->blocked_other_ns += ns;
+}
+
+static __always_inline int acct_same_comm(const char *a, const char *b)
+{
+	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
+
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+/* A full table gives up its longest unused row, if that has been silent for 10 s: so the culprits of the last seconds are
+ * named even in a process watched for days. What the row held moves to "other", keeping the sum. */
+static __always_inline void acct_culprit(struct ls_thread *t, __u32 tgid, const char *comm, __u64 ns, __u64 now)
+{
+	__u64 oldest_ns = ~0ULL;
+	int oldest = 0;
+	struct ls_culprit *c;
+
+	if (!ns)
+		return;
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		if (c->used && c->tgid == tgid && acct_same_comm(c->comm, comm)) {
+			c->ns += ns;
+			c->last_ns = now;
+			return;
+		}
+		if (!c->used) {
+			oldest = i;
+			oldest_ns = 0;
+			break;
+		}
+		if (c->last_ns < oldest_ns) {
+			oldest_ns = c->last_ns;
+			oldest = i;
+		}
+	}
+	if (oldest_ns && now - oldest_ns < 10 * ACCT_SEC) {
+		t->culprit_other_ns += ns;
+		return;
+	}
+	c = &t->culprits[oldest & (LS_CULPRITS - 1)];
+	if (c->used)
+		t->culprit_other_ns += c->ns;
+	c->used = 1;
+	c->tgid = tgid;
+	c->ns = ns;
+	c->last_ns = now;
+	((__u64 *)c->comm)[0] = ((const __u64 *)comm)[0];
+	((__u64 *)c->comm)[1] = ((const __u64 *)comm)[1];
+}
+
+/* --- who had the CPU ----------------------------------------------------------------------------------------------- */
+
+static __always_inline void acct_cpu_switch(struct ls_cpu *c, __u64 now, __u32 tid, __u32 tgid, const char *comm)
+{
+	__u32 pos = (c->pos + 1) & (LS_CPU_RING - 1);
+	struct ls_cpu_slot *s = &c->ring[pos];
+
+	s->start_ns = now;
+	s->tid = tid;
+	s->tgid = tgid;
+	((__u64 *)s->comm)[0] = ((const __u64 *)comm)[0];
+	((__u64 *)s->comm)[1] = ((const __u64 *)comm)[1];
+	c->pos = pos;
+}
+
+/* Charges [t->wait_start_ns, now) to whoever ran on the CPU where the thread waited. The ring may be another CPU's and may
+ * move while it is read: that can misname a stretch, never lose or invent one. What is older than the ring is "other". */
+static __always_inline void acct_charge(struct ls_thread *t, const struct ls_cpu *c, __u64 now)
+{
+	__u64 from = t->wait_start_ns, end = now;
+	__u32 pos;
+
+	if (now <= from)
+		return;
+	t->wait_start_ns = now;
+	if (!c) {
+		t->culprit_other_ns += now - from;
+		return;
+	}
+	pos = c->pos;
+	for (int i = 0; i < LS_CPU_RING; i++) {
+		const struct ls_cpu_slot *s = &c->ring[(pos - i) & (LS_CPU_RING - 1)];
+		__u64 start = s->start_ns;
+
+		if (start >= end)
+			continue;
+		if (!start)
+			break;
+		if (start <= from) {
+			acct_culprit(t, s->tgid, s->comm, end - from, now);
+			return;
+		}
+		acct_culprit(t, s->tgid, s->comm, end - start, now);
+		end = start;
+	}
+	t->culprit_other_ns += end - from;
+}
+
+/* --- time ---------------------------------------------------------------------------------------------------------- */
+
+/* Adds the time since the last transition to the state in progress. */
+static __always_inline void acct_advance(struct ls_thread *t, __u64 now)
+{
+	__u32 state = t->state;
+	__u64 dt;
+
+	if (now <= t->last_ns)
+		return;
+	dt = now - t->last_ns;
+	t->last_ns = now;
+	if (state >= LS_NR_STATES)
+		state = LS_NONE;
+	t->sum_ns[state] += dt;
+	if (state != LS_TICK_BLOCKED)
+		return;
+	acct_blocked(t, t->blocked_nr, t->blocked_abi, dt);
+	if (t->blocked_outer)
+		t->outer_ns += dt;
+}
+
+static __always_inline void acct_naive(struct ls_thread *t, __u64 now)
+{
+	__u64 dt;
+
+	if (now <= t->io_start_ns)
+		return;
+	dt = now - t->io_start_ns;
+	t->naive_idle_ns += dt < t->io_timeout_ns ? dt : t->io_timeout_ns;
+}
+
+static __always_inline void acct_wait_begin(struct ls_thread *t, __u64 now, __u32 cpu, const struct acct_throttle *thr)
+{
+	t->wait_start_ns = t->last_ns > now ? t->last_ns : now;
+	t->wait_cpu = cpu;
+	t->throttle_ref = thr->ref;
+	t->throttle_base = thr->clock;
+}
+
+/* waited: length of the whole wait; clock: of t->throttle_ref, now. */
+static __always_inline void acct_throttled(struct ls_thread *t, __u64 waited, __u64 clock)
+{
+	__u64 ns;
+
+	if (!t->throttle_ref || clock <= t->throttle_base)
+		return;
+	ns = clock - t->throttle_base;
+	t->throttled_ns += ns < waited ? ns : waited;
+}
+
+/* --- the wait point ------------------------------------------------------------------------------------------------ */
+
+/* How long the loop's own wait point may stay unvisited before a deeper one takes its place: long enough for a callback
+ * that polls a database for a minute, short for a wait seen only while the program started up. */
+static __always_inline __u64 acct_patience(const struct ls_point *home)
+{
+	__u64 age = 2 * (home->last_ns - home->first_ns);
+
+	return age < ACCT_SEC ? ACCT_SEC : age > 60 * ACCT_SEC ? 60 * ACCT_SEC : age;
+}
+
+/* Finds or makes the row of this place; the one that gives way is the least recently visited, never the loop's own. */
+static __always_inline int acct_point_row(struct ls_thread *t, const struct acct_place *p, __u64 now)
+{
+	__u64 oldest_ns = ~0ULL;
+	int row = 0;
+
+	for (int i = 0; i < LS_POINTS; i++) {
+		const struct ls_point *q = &t->points[i];
+
+		if (q->sp == p->sp && q->nr == p->nr && q->abi == p->abi)
+			return i;
+		if (!q->sp && oldest_ns) {
+			row = i;
+			oldest_ns = 0;
+		}
+		if (i != t->home && q->last_ns < oldest_ns) {
+			oldest_ns = q->last_ns;
+			row = i;
+		}
+	}
+	return row;
+}
+
+/* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
+ * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's. */
+static __always_inline int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u64 now)
+{
+	int row = acct_point_row(t, p, now) & (LS_POINTS - 1);
+	struct ls_point *q = &t->points[row];
+	const struct ls_point *home;
+
+	if (q->sp != p->sp || q->nr != p->nr || q->abi != p->abi || now - q->last_ns > 60 * ACCT_SEC) {
+		if (row != t->home || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi) {
+			q->count = 0;
+			q->first_ns = now;
+		}
+		q->sp = p->sp;
+		q->nr = p->nr;
+		q->abi = p->abi;
+	}
+	q->fd = p->fd;
+	q->nfds = p->nfds;
+	q->last_ns = now;
+	if (q->count != ~0U)
+		q->count++;
+	if (t->home < 0) {
+		t->home = row;
+		return 1;
+	}
+	if (row == t->home)
+		return 1;
+	home = &t->points[t->home & (LS_POINTS - 1)];
+	if (q->count < 2)
+		return 0;
+	if (p->sp >= home->sp || now - home->last_ns > acct_patience(home)) {
+		t->home = row;
+		return 1;
+	}
+	return 0;
+}
+
+/* A sleep well outside the frames of the wait point is not a callback's: a pool's worker that parks on a futex and now and
+ * then polls inside a job (a resolver does) looks like this. The host uses the sum to tell workers from loops. 512 bytes
+ * are more than the wrappers of two calls made by the same function differ by. */
+static __always_inline int acct_outer(const struct ls_thread *t, const struct acct_place *p)
+{
+	return t->home >= 0 && p->sp > t->points[t->home & (LS_POINTS - 1)].sp + 512;
+}
+
+/* --- beginning ------------------------------------------------------------------------------------------------------ */
+
+/* The thread runs another program from here on (exec): everything but its count of execs is forgotten, and accounting begins
+ * again at its next sleep in an IO wait. */
+static __always_inline void acct_restart(struct ls_thread *t)
+{
+	__u32 seq = t->seq, generation = t->generation + 1;
+
+	__builtin_memset(t, 0, sizeof(*t));
+	t->seq = seq;
+	t->generation = generation;
+	t->home = -1;
+}
+
+/* Accounting begins at now, with the thread falling asleep (or found asleep) in an IO wait at p. */
+static __always_inline void acct_begin_asleep(struct ls_thread *t, __u64 now, const struct acct_place *p)
+{
+	t->birth_ns = t->last_ns = now;
+	t->home = -1;
+	acct_note_point(t, p, now);
+	t->state = LS_IDLE;
+	t->io_start_ns = now;
+	t->io_timeout_ns = p->timeout_ns;
+	t->io_sleeps = 1;
+}
+
+/* Accounting begins at now, with the thread preempted inside an IO wait at p. */
+static __always_inline void acct_begin_preempted(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 cpu,
+						 const struct acct_throttle *thr)
+{
+	t->birth_ns = t->last_ns = now;
+	t->home = -1;
+	acct_note_point(t, p, now);
+	t->state = LS_WAIT_TICK;
+	acct_wait_begin(t, now, cpu, thr);
+}
+
+/* --- events -------------------------------------------------------------------------------------------------------- */
+
+/* The wait in progress ends: its culprits and its throttled part are charged. */
+static __always_inline void acct_wait_end(struct ls_thread *t, const struct ls_cpu *c, __u64 clock, __u64 waited)
+{
+	acct_charge(t, c, t->last_ns);
+	acct_throttled(t, waited, clock);
+	t->throttle_ref = 0;
+}
+
+/* The thread is switched out, so it was on a CPU: if it was not believed to be, its switch-in was missed. */
+static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now)
+{
+	t->events++;
+	t->flags &= ~LS_F_SEEDED;
+	acct_advance(t, now);
+	if (acct_on_cpu(t))
+		return;
+	t->lost++;
+	if (acct_waiting(t))
+		acct_wait_end(t, (const struct ls_cpu *)0, 0, 0);
+}
+
+/* Switched out asleep. */
+static __always_inline void acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *p)
+{
+	if (t->state == LS_NONE) {
+		if (p->io_wait)
+			acct_begin_asleep(t, now, p);
+		return;
+	}
+	acct_leave_cpu(t, now);
+	if (p->io_wait && acct_note_point(t, p, now)) {
+		t->state = LS_IDLE;
+		t->io_start_ns = t->last_ns;
+		t->io_timeout_ns = p->timeout_ns;
+		t->io_sleeps++;
+		return;
+	}
+	t->state = LS_TICK_BLOCKED;
+	t->blocked_nr = p->nr;
+	t->blocked_abi = p->abi;
+	t->blocked_outer = acct_outer(t, p);
+}
+
+/* Switched out although runnable: preempted, or its quota is used up. p: where, if in an IO wait (a loop that never sleeps
+ * is recognised by this alone), else NULL. */
+static __always_inline void acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 cpu,
+					 const struct acct_throttle *thr)
+{
+	if (t->state == LS_NONE)
+		return;
+	acct_leave_cpu(t, now);
+	if (p && p->io_wait)
+		acct_note_point(t, p, now);
+	t->state = LS_WAIT_TICK;
+	acct_wait_begin(t, now, cpu, thr);
+}
+
+/* Woken. A wake-up of a thread that is not asleep changes nothing: waking is not switching. */
+static __always_inline void acct_wakeup(struct ls_thread *t, __u64 now, __u32 cpu, const struct acct_throttle *thr)
+{
+	t->events++;
+	if (!acct_asleep(t))
+		return;
+	t->flags &= ~LS_F_SEEDED;
+	acct_advance(t, now);
+	t->state = t->state == LS_IDLE ? LS_WAIT_IO : LS_WAIT_TICK;
+	acct_wait_begin(t, now, cpu, thr);
+}
+
+/* Switched in. c: the CPU on which it waited; clock: of t->throttle_ref. */
+static __always_inline void acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
+{
+	__u64 began = t->last_ns;
+	__u8 was = t->state;
+
+	if (was == LS_NONE)
+		return;
+	t->events++;
+	t->flags &= ~LS_F_SEEDED;
+	acct_advance(t, now);
+	if (was == LS_WAIT_IO || was == LS_WAIT_TICK)
+		acct_wait_end(t, c, clock, t->last_ns - began);
+	else
+		t->lost++;
+	if (was == LS_WAIT_IO || was == LS_IDLE)
+		acct_naive(t, t->last_ns);
+	t->state = LS_TICK_CPU;
+}
+
+/* Folds the state in progress into the sums, up to now, without leaving it: what a snapshot shows. Applied to a copy. */
+static __always_inline void acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
+{
+	__u64 began = t->last_ns;
+
+	acct_advance(t, now);
+	if (acct_waiting(t)) {
+		acct_charge(t, c, t->last_ns);
+		acct_throttled(t, t->last_ns - began, clock);
+	}
+	if (t->state == LS_IDLE || t->state == LS_WAIT_IO)
+		acct_naive(t, t->last_ns);
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * core_fixes.h - all that differs between kernel versions, each case with the commit that changed it. Nothing else in
+ * bpf/ asks for a version or for the existence of a field.
+ */
+#ifndef LOOPSCOPE_BPF_CORE_FIXES_H
+#define LOOPSCOPE_BPF_CORE_FIXES_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* sched_switch tells prev_state as its fourth argument since fa2c3254d7cf (5.18), because a waker may have overwritten
+ * prev->__state by then. Older kernels get the second entry point in sched.bpf.c, which reads __state: TASK_WAKING there means
+ * "was asleep". */
+#define CORE_TASK_INTERRUPTIBLE 0x1
+#define CORE_TASK_STOPPED_TRACED 0xc
+#define CORE_TASK_WAKING 0x200
+
+static __always_inline unsigned int core_old_prev_state(struct task_struct *prev)
+{
+	unsigned int state = prev->__state;
+
+	return state & CORE_TASK_WAKING ? CORE_TASK_INTERRUPTIBLE : state;
+}
+
+/* Throttle fields of struct cfs_rq before 677ea015f231 (6.6), which brought throttled_clock_self*. Until then the time
+ * stopped for PELT tells the same, hierarchically: throttled_clock_pelt* since 64eaf50731ac (5.19), throttled_clock_task*
+ * before it. */
+struct cfs_rq___pelt {
+	__u64 throttled_clock_pelt;
+	__u64 throttled_clock_pelt_time;
+} __attribute__((preserve_access_index));
+
+struct cfs_rq___task {
+	__u64 throttled_clock_task;
+	__u64 throttled_clock_task_time;
+} __attribute__((preserve_access_index));
+
+/* Kernels without group scheduling have no se.cfs_rq; with bandwidth control off, no throttle fields. */
+static __always_inline bool core_can_throttle(void)
+{
+	return bpf_core_field_exists(struct sched_entity, cfs_rq) && bpf_core_field_exists(struct cfs_rq, throttle_count);
+}
+
+/* For how long the queue's tasks have been held back by CFS bandwidth control, ever, in the run queue's own clock: only
+ * differences mean anything. q: a struct cfs_rq, perhaps no longer one (its cgroup may be gone): every read may fail, and
+ * the caller bounds the result. */
+static __always_inline __u64 core_throttle_clock(__u64 ref)
+{
+	struct cfs_rq *q = (struct cfs_rq *)ref;
+	__u64 total = 0, since = 0, now;
+
+	if (bpf_core_field_exists(q->throttled_clock_self_time)) {
+		/* 677ea015f231 (6.6); since 7fc2d1439247 and e1fad12dcb66 (6.18) tasks are dequeued one by one on their way to user
+		 * space, and the clock starts with the first of them. */
+		total = BPF_CORE_READ(q, throttled_clock_self_time);
+		since = BPF_CORE_READ(q, throttled_clock_self);
+	} else if (bpf_core_field_exists(((struct cfs_rq___pelt *)q)->throttled_clock_pelt_time)) {
+		if (BPF_CORE_READ(q, throttle_count))
+			since = BPF_CORE_READ((struct cfs_rq___pelt *)q, throttled_clock_pelt);
+		total = BPF_CORE_READ((struct cfs_rq___pelt *)q, throttled_clock_pelt_time);
+	} else if (bpf_core_field_exists(((struct cfs_rq___task *)q)->throttled_clock_task_time)) {
+		if (BPF_CORE_READ(q, throttle_count))
+			since = BPF_CORE_READ((struct cfs_rq___task *)q, throttled_clock_task);
+		total = BPF_CORE_READ((struct cfs_rq___task *)q, throttled_clock_task_time);
+	}
+	if (!since)
+		return total;
+	now = BPF_CORE_READ(q, rq, clock);
+	return now > since ? total + (now - since) : total;
+}
+
+/* The CPU on whose run queue the task is: in thread_info since bcf9033e5449 (5.16) on x86, before in the task itself. */
+struct thread_info___cpu {
+	__u32 cpu;
+} __attribute__((preserve_access_index));
+
+struct task_struct___cpu {
+	unsigned int cpu;
+	struct thread_info___cpu thread_info;
+} __attribute__((preserve_access_index));
+
+static __always_inline __u32 core_task_cpu(struct task_struct *p)
+{
+	struct task_struct___cpu *q = (void *)p;
+
+	if (bpf_core_field_exists(q->cpu))
+		return BPF_CORE_READ(q, cpu);
+	return BPF_CORE_READ(q, thread_info.cpu);
+}
+
+/* A task that went to sleep may stay on its run queue until it is picked again: 152e11f6df29 (6.12, delayed dequeue). */
+static __always_inline bool core_on_queue_runnable(struct task_struct *p)
+{
+	if (!p->on_rq)
+		return false;
+	if (bpf_core_field_exists(p->se.sched_delayed) && p->se.sched_delayed)
+		return false;
+	return true;
+}
+
+#endif

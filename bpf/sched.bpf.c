@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * sched.bpf.c - the scheduler's events: switch and wake-up feed account.h; fork, exec and exit keep the set of threads right.
+ *
+ * Runs on every context switch and wake-up of the machine, so what it does for a thread that nobody observes is kept to
+ * two storage look-ups and one line in the CPU's ring (figures: make bench). The tracepoints fire with the run-queue lock
+ * held and interrupts off; the events of one thread never overlap.
+ */
+#define LS_DEFINE_MAPS
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "bpf/core_fixes.h"
+#include "bpf/maps.h"
+#include "bpf/place.h"
+#include "bpf/begin.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define TASK_STOPPED_OR_TRACED CORE_TASK_STOPPED_TRACED
+#define TASK_DEAD_OR_ZOMBIE 0xb0 /* EXIT_DEAD | EXIT_ZOMBIE | TASK_DEAD */
+
+static __always_inline struct ls_thread *observed(struct task_struct *p)
+{
+	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+
+	return t && !(t->flags & LS_F_DEAD) ? t : NULL;
+}
+
+/* A writer holds seq odd: a snapshot taken meanwhile tries again. */
+static __always_inline void write_begin(struct ls_thread *t)
+{
+	seq_step(&t->seq);
+}
+
+static __always_inline void write_end(struct ls_thread *t)
+{
+	seq_step(&t->seq);
+}
+
+/* Can a CFS quota hold this thread back? Only below the root group; then its run queue's throttle clock is read. */
+static __always_inline void throttle_now(struct task_struct *p, struct acct_throttle *thr)
+{
+	struct cfs_rq *q;
+
+	thr->ref = 0;
+	thr->clock = 0;
+	if (!core_can_throttle())
+		return;
+	q = p->se.cfs_rq;
+	if (!q || !q->tg || !q->tg->parent)
+		return;
+	thr->ref = (__u64)q;
+	thr->clock = core_throttle_clock((__u64)q);
+}
+
+static __always_inline __u64 throttle_end(const struct ls_thread *t)
+{
+	return t->throttle_ref ? core_throttle_clock(t->throttle_ref) : 0;
+}
+
+static __always_inline struct ls_cpu *cpu_ring(__u32 cpu)
+{
+	return bpf_map_lookup_elem(&ls_cpus, &cpu);
+}
+
+static __always_inline void switched_out(struct task_struct *p, __u64 now, bool asleep, unsigned int state)
+{
+	struct ls_thread *t = observed(p);
+	struct acct_throttle thr;
+	struct acct_place place = {};
+
+	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
+		return;
+	if (!t) {
+		if (!may_begin(p))
+			return;
+		place_read(p, &place, true);
+		if (!place.io_wait || (asleep && !(state & CORE_TASK_INTERRUPTIBLE)))
+			return;
+		if (!asleep)
+			throttle_now(p, &thr);
+		begin(p, now, &place, asleep ? NULL : &thr, bpf_get_smp_processor_id(), LS_SCRATCH_EVENT, 0);
+		return;
+	}
+	place_read(p, &place, true);
+	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
+		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
+		place.io_wait = 0;
+		if (state & TASK_STOPPED_OR_TRACED)
+			place.nr = LS_NR_STOPPED;
+	}
+	if (!asleep)
+		throttle_now(p, &thr);
+	write_begin(t);
+	if (asleep)
+		acct_sleep(t, now, &place);
+	else
+		acct_preempt(t, now, &place, bpf_get_smp_processor_id(), &thr);
+	write_end(t);
+}
+
+static __always_inline void switched_in(struct task_struct *p, __u64 now)
+{
+	struct ls_thread *t = observed(p);
+	struct ls_cpu *ring = NULL;
+	__u64 clock;
+
+	if (!t)
+		return;
+	clock = throttle_end(t);
+	if (acct_waiting(t))
+		ring = cpu_ring(t->wait_cpu);
+	write_begin(t);
+	acct_run(t, now, ring, clock);
+	write_end(t);
+}
+
+static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+{
+	struct ls_cpu *ring = cpu_ring(bpf_get_smp_processor_id());
+	__u64 now = bpf_ktime_get_ns();
+
+	/* A thread with a signal pending does not get to sleep: its state is back at 0 (running) although it asked to. */
+	if (prev->pid)
+		switched_out(prev, now, !preempt && state && prev->__state, state);
+	if (next->pid)
+		switched_in(next, now);
+	if (ring)
+		acct_cpu_switch(ring, now, next->pid, next->tgid, next->comm);
+	return 0;
+}
+
+/* One of the two is loaded: see core_fixes.h. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(ls_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	return on_switch(preempt, prev, next, prev_state);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(ls_sched_switch_5_15, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	return on_switch(preempt, prev, next, core_old_prev_state(prev));
+}
+
+/* sched_wakeup, not sched_waking: it fires when the thread is on a run queue, with the lock held that serialises it with
+ * sched_switch, and it is where the kernel's own run_delay begins. */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
+{
+	struct ls_thread *t = observed(p);
+	struct acct_throttle thr;
+
+	if (!t)
+		return 0;
+	throttle_now(p, &thr);
+	write_begin(t);
+	acct_wakeup(t, bpf_ktime_get_ns(), core_task_cpu(p), &thr);
+	write_end(t);
+	return 0;
+}
+
+/* The thread's last sums, so that no interval loses its end. */
+static __always_inline void send_ended(struct task_struct *p, struct ls_thread *t, __u32 reason)
+{
+	struct ls_snap *s = bpf_ringbuf_reserve(&ls_ended, sizeof(*s), 0);
+
+	if (!s) {
+		count(LS_C_RING_FULL);
+		return;
+	}
+	s->now_ns = t->last_ns;
+	s->start_boottime_ns = p->start_boottime;
+	s->tid = p->pid;
+	s->tgid = p->tgid;
+	s->reason = reason;
+	s->pad = 0;
+	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
+	if (bpf_probe_read_kernel(&s->t, sizeof(s->t), t)) {
+		bpf_ringbuf_discard(s, 0);
+		count(LS_C_RING_FULL);
+		return;
+	}
+	bpf_ringbuf_submit(s, 0);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
+{
+	struct ls_thread *t = observed(p);
+
+	if (t) {
+		write_begin(t);
+		acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
+		t->flags |= LS_F_DEAD;
+		write_end(t);
+		send_ended(p, t, LS_SNAP_EXIT);
+		__sync_fetch_and_sub(&ls_n_threads, 1);
+	}
+	if (ls_only_targets && p->signal->live.counter == 0) {
+		__u32 tgid = p->tgid;
+
+		/* At once, so that a reused PID is not taken for it. */
+		bpf_map_delete_elem(&ls_targets, &tgid);
+	}
+	return 0;
+}
+
+/* Another program from here on: its loops are new ones. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(ls_sched_process_exec, struct task_struct *p)
+{
+	struct ls_thread *t = observed(p);
+
+	if (!t)
+		return 0;
+	write_begin(t);
+	acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
+	write_end(t);
+	send_ended(p, t, LS_SNAP_EXEC);
+	write_begin(t);
+	acct_restart(t);
+	write_end(t);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(ls_sched_process_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 tgid = parent->tgid, child_tgid = child->tgid;
+	__u8 *follow;
+
+	if (!ls_only_targets || tgid == child_tgid)
+		return 0;
+	follow = bpf_map_lookup_elem(&ls_targets, &tgid);
+	if (follow && *follow && bpf_map_update_elem(&ls_targets, &child_tgid, follow, BPF_ANY))
+		count(LS_C_NO_STORAGE);
+	return 0;
+}

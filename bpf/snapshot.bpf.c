@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * snapshot.bpf.c - two walks over all threads: `seed` finds those asleep in an IO wait when observation begins, `snapshot`
+ * emits the sums of every observed one with its state in progress, so that a loop asleep for an hour reads right now.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "bpf/core_fixes.h"
+#include "bpf/maps.h"
+#include "bpf/place.h"
+#include "bpf/begin.h"
+
+#define SNAPSHOT_TRIES 4
+
+/* A thread that is asleep stays so while we look, or its wake-up finds complete state: begin() publishes at once. One that
+ * woke in between is marked so that its first event sets it right. */
+SEC("iter/task")
+int ls_seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task;
+	struct acct_place place = {};
+
+	if (!p || !may_begin(p))
+		return 0;
+	if (!(p->__state & CORE_TASK_INTERRUPTIBLE) || p->on_cpu || core_on_queue_runnable(p))
+		return 0;
+	if (bpf_task_storage_get(&ls_threads, p, NULL, 0))
+		return 0;
+	place_read(p, &place, false);
+	if (!place.io_wait)
+		return 0;
+	begin(p, bpf_ktime_get_ns(), &place, NULL, 0, LS_SCRATCH_ITER, LS_F_SEEDED);
+	return 0;
+}
+
+/* Copies t whole; false while an event is writing it. */
+static __always_inline bool copy_whole(struct ls_thread *to, struct ls_thread *t)
+{
+	__u32 seq = seq_read(&t->seq);
+
+	if (seq & 1 || bpf_probe_read_kernel(to, sizeof(*to), t))
+		return false;
+	return seq_read(&t->seq) == seq;
+}
+
+SEC("iter/task")
+int ls_snapshot(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task;
+	__u32 room = LS_SCRATCH_ITER;
+	struct ls_cpu *ring = NULL;
+	struct ls_thread *t;
+	struct ls_snap *s;
+	__u64 clock = 0;
+	int tries;
+
+	if (!p)
+		return 0;
+	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	s = bpf_map_lookup_elem(&ls_scratch, &room);
+	if (!t || !s)
+		return 0;
+	for (tries = 0; tries < SNAPSHOT_TRIES; tries++)
+		if (copy_whole(&s->t, t))
+			break;
+	if (tries == SNAPSHOT_TRIES) {
+		count(LS_C_TORN);
+		return 0;
+	}
+	if (s->t.flags & LS_F_DEAD || s->t.state == LS_NONE)
+		return 0;
+	s->now_ns = bpf_ktime_get_ns();
+	if (acct_waiting(&s->t)) {
+		ring = bpf_map_lookup_elem(&ls_cpus, &s->t.wait_cpu);
+		if (s->t.throttle_ref)
+			clock = core_throttle_clock(s->t.throttle_ref);
+	}
+	acct_settle(&s->t, s->now_ns, ring, clock);
+	s->start_boottime_ns = p->start_boottime;
+	s->tid = p->pid;
+	s->tgid = p->tgid;
+	s->reason = LS_SNAP_LIVE;
+	s->pad = 0;
+	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
+	bpf_seq_write(ctx->meta->seq, s, sizeof(*s));
+	return 0;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* observe.c - see observe.h. */
+#include "cmd/observe.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/cleanup.h"
+#include "model/tracker.h"
+#include "registry/proc.h"
+#include "registry/registry.h"
+
+const char *const observe_formats[] = { "table", "json", NULL };
+const char *const observe_sorts[] = { "load", "busy", "wait", "pid", NULL };
+
+struct observation {
+	struct observe_options o;
+	struct registry *registry;
+	struct kernel_source *source;
+	struct tracker *tracker;
+	struct sink *sink;
+	struct steal_meter steal;
+	struct loop_record *sorted;
+	/* while running */
+	struct evloop *loop;
+	struct observe_pace pace;
+	uint64_t reports;
+	struct fault *f;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static void facts(void *arg, const struct loop_sample *s, struct loop_facts *ret)
+{
+	struct observation *ob = arg;
+	struct proc_info info;
+	const struct runtime *rt;
+
+	memcpy(ret->comm, s->thread, LOOP_COMM_LEN); /* all there is, if the process has ended */
+	if (!proc_info_read((pid_t)s->id.pid, &info)) {
+		memcpy(ret->comm, info.comm, LOOP_COMM_LEN);
+		ret->nspid = info.nspid;
+	}
+	if (proc_cgroup_read((pid_t)s->id.pid, &ret->cgroup))
+		ret->cgroup = NULL;
+	rt = registry_recognise(ob->registry, (pid_t)s->id.pid, s->wait_syscall, s->thread);
+	ret->runtime = rt->name;
+	ret->runtime_known = rt->source != NULL;
+	ret->park_is_idle = rt->park_is_idle;
+	ret->stdin_is_tty = s->wait_nfds == 1 && proc_fd_is_tty((pid_t)s->id.pid, 0);
+}
+
+static int open_sink(struct observation *ob, struct fault *f)
+{
+	struct table_options t = { .out = ob->o.out, .layout = ob->o.layout, .columns = ob->o.columns };
+
+	if (ob->o.format == OBSERVE_JSON)
+		return sink_json_new(ob->o.out, &ob->sink, f);
+	return sink_table_new(&t, &ob->sink, f);
+}
+
+static int take(void *arg, const struct loop_sample *s)
+{
+	return tracker_sample(arg, s);
+}
+
+/* One round: all samples into the tracker, the interval out of it. */
+static int round_trip(struct observation *ob, struct interval *ret, struct fault *f)
+{
+	struct kernel_losses lost;
+	int err;
+
+	tracker_begin(ob->tracker, (double)now_ns(CLOCK_REALTIME) / 1e9, now_ns(CLOCK_MONOTONIC));
+	err = kernel_source_snapshot(ob->source, take, ob->tracker, f);
+	if (!err) {
+		enum cost_kind kind;
+		double ns = kernel_source_event_cost(ob->source, &kind);
+
+		tracker_set_event_cost(ob->tracker, ns, kind);
+		err = tracker_end(ob->tracker, ret);
+	}
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the report can't be made: %s", strerror(-err));
+	ret->steal = steal_meter_step(&ob->steal);
+	if (!kernel_source_losses(ob->source, &lost))
+		ret->lost = (int64_t)(lost.ended_lost + lost.not_tracked + lost.torn);
+	return 0;
+}
+
+int observation_open(const struct observe_options *o, struct observation **ret, struct fault *f)
+{
+	struct observation *ob = calloc(1, sizeof(*ob));
+	struct tracker_options to = { .facts = facts, .arg = ob, .show_asleep = o->show_asleep, .show_all = o->show_all };
+	struct interval first;
+	int err;
+
+	if (!ob)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	ob->o = *o;
+	err = open_sink(ob, f);
+	if (!err)
+		err = registry_load(NULL, &ob->registry, f);
+	if (!err)
+		err = tracker_new(&to, &ob->tracker);
+	if (!err)
+		err = kernel_source_open(&o->source, &ob->source, f);
+	if (!err)
+		err = round_trip(ob, &first, f);
+	if (err) {
+		observation_close(ob);
+		return fault(f, err, EXIT_FAILED, "out of memory");
+	}
+	*ret = ob;
+	return 0;
+}
+
+void observation_close(struct observation *ob)
+{
+	if (!ob)
+		return;
+	kernel_source_close(ob->source);
+	tracker_free(ob->tracker);
+	registry_free(ob->registry);
+	sink_free(ob->sink);
+	free(ob->sorted);
+	free(ob);
+}
+
+struct kernel_source *observation_source(struct observation *ob)
+{
+	return ob->source;
+}
+
+static double sort_key(const struct loop_record *r, int by)
+{
+	switch (by) {
+	case OBSERVE_BY_BUSY:
+		return r->busy;
+	case OBSERVE_BY_WAIT:
+		return r->wait;
+	case OBSERVE_BY_PID:
+		return -(double)r->id.pid;
+	default:
+		return r->load;
+	}
+}
+
+static int compare(const void *a, const void *b, void *by)
+{
+	const struct loop_record *x = a, *y = b;
+	double kx = sort_key(x, *(int *)by), ky = sort_key(y, *(int *)by);
+
+	if (kx != ky)
+		return kx < ky ? 1 : -1;
+	if (x->id.pid != y->id.pid)
+		return x->id.pid < y->id.pid ? -1 : 1;
+	return x->id.tid < y->id.tid ? -1 : x->id.tid > y->id.tid;
+}
+
+static int sort(struct observation *ob, struct interval *iv, struct fault *f)
+{
+	struct loop_record *p;
+
+	if (!iv->n_loops)
+		return 0;
+	p = reallocarray(ob->sorted, iv->n_loops, sizeof(*p));
+	if (!p)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	ob->sorted = p;
+	memcpy(p, iv->loops, iv->n_loops * sizeof(*p));
+	qsort_r(p, iv->n_loops, sizeof(*p), compare, &ob->o.sort);
+	iv->loops = p;
+	return 0;
+}
+
+int observation_report(struct observation *ob, bool last, struct fault *f)
+{
+	struct interval iv;
+	int err = round_trip(ob, &iv, f);
+
+	if (!err)
+		err = sort(ob, &iv, f);
+	if (err)
+		return err;
+	iv.last = last;
+	ob->reports++;
+	return sink_interval(ob->sink, &iv, f);
+}
+
+static int on_tick(void *arg, uint64_t expirations)
+{
+	struct observation *ob = arg;
+	bool last = ob->pace.count && ob->reports + 1 >= ob->pace.count;
+	int err = observation_report(ob, last, ob->f);
+
+	if (last)
+		evloop_stop(ob->loop);
+	return err;
+}
+
+static int on_end(void *arg, uint64_t expirations)
+{
+	evloop_stop(((struct observation *)arg)->loop);
+	return 0;
+}
+
+static int on_signal(void *arg, int signo)
+{
+	evloop_stop(((struct observation *)arg)->loop);
+	return 0;
+}
+
+void observation_stop(struct observation *ob)
+{
+	if (ob->loop)
+		evloop_stop(ob->loop);
+}
+
+/* A rest shorter than this share of the interval is not worth a report of its own, unless it is the only one. */
+static bool worth_reporting(const struct observation *ob, uint64_t since_last_ns)
+{
+	return !ob->reports || since_last_ns > ob->pace.interval_ns / 20;
+}
+
+int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
+{
+	uint64_t start = now_ns(CLOCK_MONOTONIC), rest;
+	struct ev_source *tick = NULL, *end = NULL;
+	int err = 0;
+
+	ob->loop = loop;
+	ob->pace = *pace;
+	ob->f = f;
+	if (pace->interval_ns)
+		err = evloop_add_timer(loop, pace->interval_ns, pace->interval_ns, on_tick, ob, &tick);
+	if (!err && pace->duration_ns)
+		err = evloop_add_timer(loop, pace->duration_ns, 0, on_end, ob, &end);
+	if (!err && !pace->ignore_signals)
+		err = evloop_add_signal(loop, SIGINT, on_signal, ob);
+	if (!err && !pace->ignore_signals)
+		err = evloop_add_signal(loop, SIGTERM, on_signal, ob);
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
+	err = evloop_run(loop);
+	rest = now_ns(CLOCK_MONOTONIC) - start - ob->reports * pace->interval_ns;
+	if (!err && !(pace->count && ob->reports >= pace->count) && worth_reporting(ob, rest))
+		err = observation_report(ob, true, f);
+	ob->loop = NULL;
+	return err;
+}
+
+bool observe_columns_help(const char *columns)
+{
+	if (!columns || strcmp(columns, "help"))
+		return false;
+	sink_table_columns_help(stdout);
+	return true;
+}
+
+int observe_exit(int err, const struct fault *f)
+{
+	if (!err || err == -EPIPE)
+		return EXIT_DONE;
+	return fault_report(f);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * observe.h - the wiring that attach, run and scan share: kernel source -> tracker -> sink, and the event loop that
+ * paces it.
+ */
+#ifndef LOOPSCOPE_CMD_OBSERVE_H
+#define LOOPSCOPE_CMD_OBSERVE_H
+
+#include "lib/evloop.h"
+#include "lib/fault.h"
+#include "sink/sink.h"
+#include "source/kernel.h"
+
+enum observe_format {
+	OBSERVE_TABLE = 0,
+	OBSERVE_JSON = 1,
+};
+
+enum observe_sort {
+	OBSERVE_BY_LOAD = 0,
+	OBSERVE_BY_BUSY = 1,
+	OBSERVE_BY_WAIT = 2,
+	OBSERVE_BY_PID = 3,
+};
+
+/* As the options spell them, in the order of the enums; NULL-terminated. */
+extern const char *const observe_formats[];
+extern const char *const observe_sorts[];
+
+struct observe_options {
+	struct kernel_source_options source;
+	FILE *out;
+	int format; /* enum observe_format */
+	int sort;   /* enum observe_sort */
+	enum table_layout layout;
+	const char *columns;
+	bool show_asleep, show_all;
+};
+
+struct observation;
+
+/* Everything that can be wrong is found here, before anything is printed. Takes the first snapshot: the start of the first
+ * interval. */
+int observation_open(const struct observe_options *o, struct observation **ret, struct fault *f);
+void observation_close(struct observation *ob);
+
+struct kernel_source *observation_source(struct observation *ob);
+
+/* Ends an interval: reads, computes and writes its report. */
+int observation_report(struct observation *ob, bool last, struct fault *f);
+
+/* Runs until `count` reports (0: no limit), `duration_ns` (0: no limit), SIGINT, SIGTERM or observation_stop(); a report each
+ * interval_ns, and one for the rest at the end. interval_ns 0: only the one at the end. */
+struct observe_pace {
+	uint64_t interval_ns, duration_ns, count;
+	bool ignore_signals; /* the command sees to SIGINT and SIGTERM itself */
+};
+int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f);
+void observation_stop(struct observation *ob);
+
+/* `--columns help`: prints the columns and returns true. */
+bool observe_columns_help(const char *columns);
+
+/* The command's end: what went wrong, if anything, is said once. A reader that is gone (EPIPE) is no fault. */
+int observe_exit(int err, const struct fault *f);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* main.c - the table of commands, nothing else. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "lib/cleanup.h"
+#include "lib/fault.h"
+
+static const struct command *const commands[] = { &cmd_attach, &cmd_run, &cmd_scan, &cmd_doctor };
+
+static void usage(FILE *out)
+{
+	fprintf(out, "Usage: loopscope COMMAND [options]\n\n"
+		     "Says how loaded event loops are, and takes waiting for the CPU out of both busy and idle.\n\n"
+		     "Commands:\n");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(out, "  %-8s %s\n", commands[i]->name, commands[i]->summary);
+	fprintf(out, "\n'loopscope COMMAND --help' tells more. Start with: loopscope scan\n");
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("loopscope " LOOPSCOPE_VERSION);
+		return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[1], commands[i]->name))
+			return commands[i]->run(argc - 1, argv + 1);
+	fprintf(stderr, "loopscope: '%s' is no command; 'loopscope --help' lists them\n", argv[1]);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* loop.c - see loop.h. */
+#include "model/loop.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cleanup.h"
+
+/* A worker spends most of its life parked outside the frames in which it once polled. */
+#define WORKER_OUTER_SHARE 0.5
+
+static bool waits_on_stdin_alone(const struct loop_sample *s)
+{
+	return s->wait_nfds == 1 && (!strcmp(s->wait_syscall, "select") || !strcmp(s->wait_syscall, "pselect6"));
+}
+
+/* Calls that only a program built around them uses, unlike poll and select, which any program may call in passing. */
+static bool waits_like_a_loop(const struct loop_sample *s)
+{
+	return !strncmp(s->wait_syscall, "epoll_", 6) || !strcmp(s->wait_syscall, "io_uring_enter");
+}
+
+enum loop_class loop_classify(const struct loop_sample *s, const struct loop_facts *f)
+{
+	double life = (double)(s->now_ns - s->birth_ns);
+
+	if (waits_on_stdin_alone(s) && f->stdin_is_tty)
+		return LOOP_IS_NO_LOOP;
+	if (s->in_progress_only)
+		return waits_like_a_loop(s) && f->runtime_known ? LOOP_IS_LOOP : LOOP_IS_ASLEEP;
+	if (s->wait_repeats < 2)
+		return LOOP_IS_NO_LOOP;
+	if (!f->park_is_idle && (double)s->outer_ns > WORKER_OUTER_SHARE * life)
+		return LOOP_IS_NO_LOOP;
+	return LOOP_IS_LOOP;
+}
+
+/* Cumulative counters of one thread never shrink; should one (a hostile or broken recording), it counts as no change. */
+static uint64_t since(uint64_t before, uint64_t now)
+{
+	return now > before ? now - before : 0;
+}
+
+static const struct loop_blocked *find_blocked(const struct loop_sample *s, const char *what)
+{
+	for (size_t i = 0; i < LOOP_BLOCKED_MAX; i++)
+		if (s->blocked[i].ns && !strcmp(s->blocked[i].what, what))
+			return &s->blocked[i];
+	return NULL;
+}
+
+static const struct loop_waited *find_waited(const struct loop_sample *s, const struct loop_waited *key)
+{
+	for (size_t i = 0; i < LOOP_WAITED_MAX; i++)
+		if (s->waited[i].ns && s->waited[i].pid == key->pid && !memcmp(s->waited[i].comm, key->comm, LOOP_COMM_LEN))
+			return &s->waited[i];
+	return NULL;
+}
+
+static int blocked_by_share(const void *a, const void *b)
+{
+	const struct blocked_share *x = a, *y = b;
+
+	return x->share < y->share ? 1 : x->share > y->share ? -1 : strcmp(x->what, y->what);
+}
+
+static int waited_by_share(const void *a, const void *b)
+{
+	const struct waited_share *x = a, *y = b;
+
+	return x->share < y->share ? 1 : x->share > y->share ? -1 : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+static void delta_blocked(const struct loop_sample *before, const struct loop_sample *now, bool park_is_idle, double wall,
+			  struct loop_record *r)
+{
+	uint64_t other = since(before ? before->blocked_other_ns : 0, now->blocked_other_ns);
+
+	for (size_t i = 0; i < LOOP_BLOCKED_MAX; i++) {
+		const struct loop_blocked *b = &now->blocked[i], *was;
+		uint64_t ns;
+
+		if (!b->ns || (park_is_idle && !strcmp(b->what, "futex")))
+			continue;
+		was = before ? find_blocked(before, b->what) : NULL;
+		ns = since(was ? was->ns : 0, b->ns);
+		if (!ns)
+			continue;
+		strncpy(r->blocked_by[r->n_blocked_by].what, b->what, sizeof(b->what));
+		r->blocked_by[r->n_blocked_by++].share = (double)ns / wall;
+	}
+	qsort(r->blocked_by, r->n_blocked_by, sizeof(r->blocked_by[0]), blocked_by_share);
+	if (other) {
+		strcpy(r->blocked_by[r->n_blocked_by].what, "other");
+		r->blocked_by[r->n_blocked_by++].share = (double)other / wall;
+	}
+}
+
+/* A culprit's row may have been given to another process since `before`; its sum then moved to "other". Rows that are new
+ * count whole, and what moved is taken out of "other" again. */
+static void delta_waited(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
+{
+	uint64_t other = since(before ? before->waited_other_ns : 0, now->waited_other_ns);
+
+	for (size_t i = 0; before && i < LOOP_WAITED_MAX; i++)
+		if (before->waited[i].ns && !find_waited(now, &before->waited[i]))
+			other = since(before->waited[i].ns, other);
+	for (size_t i = 0; i < LOOP_WAITED_MAX; i++) {
+		const struct loop_waited *w = &now->waited[i], *was;
+		uint64_t ns;
+
+		if (!w->ns)
+			continue;
+		was = before ? find_waited(before, w) : NULL;
+		/* A row that was given up and taken again holds less than before: all of it is new. */
+		ns = was && was->ns <= w->ns ? w->ns - was->ns : w->ns;
+		if (!ns)
+			continue;
+		memcpy(r->waited_for[r->n_waited_for].comm, w->comm, LOOP_COMM_LEN);
+		r->waited_for[r->n_waited_for].pid = w->pid;
+		r->waited_for[r->n_waited_for++].share = (double)ns / wall;
+	}
+	qsort(r->waited_for, r->n_waited_for, sizeof(r->waited_for[0]), waited_by_share);
+	if (other) {
+		struct waited_share *o = &r->waited_for[r->n_waited_for++];
+
+		memset(o, 0, sizeof(*o));
+		strcpy(o->comm, "other");
+		o->pid = -1;
+		o->share = (double)other / wall;
+	}
+}
+
+static uint64_t parked_ns(const struct loop_sample *s)
+{
+	const struct loop_blocked *b = s ? find_blocked(s, "futex") : NULL;
+
+	return b ? b->ns : 0;
+}
+
+bool loop_delta(const struct loop_sample *before, const struct loop_sample *now, const struct loop_facts *f,
+		struct loop_record *ret)
+{
+	uint64_t from = before ? before->now_ns : now->birth_ns, parked;
+	double wall, part[LOOP_NR_STATES];
+	struct loop_record r = {
+		.source = now->source,
+		.edges = now->edges,
+		.id = now->id,
+		.nspid = f->nspid,
+		.cgroup = f->cgroup ? f->cgroup : "",
+		.runtime = f->runtime,
+		.wait_syscall = now->wait_syscall,
+		.wait_fd = now->wait_fd,
+		.spin = NAN,
+		.io_cpu = NAN,
+		.io_waits = -1,
+		.ticks = -1,
+		.observer_cost = NAN,
+		.in_progress_only = now->in_progress_only,
+		.ended = now->ended,
+	};
+
+	if (now->now_ns <= from)
+		return false;
+	wall = (double)(now->now_ns - from);
+	for (int i = 0; i < LOOP_NR_STATES; i++)
+		part[i] = (double)since(before ? before->state_ns[i] : 0, now->state_ns[i]) / wall;
+	if (f->park_is_idle) {
+		parked = since(parked_ns(before), parked_ns(now));
+		part[LOOP_TICK_BLOCKED] -= (double)parked / wall;
+		part[LOOP_IDLE] += (double)parked / wall;
+		if (part[LOOP_TICK_BLOCKED] < 0)
+			part[LOOP_TICK_BLOCKED] = 0;
+	}
+	memcpy(r.comm, f->comm, LOOP_COMM_LEN);
+	memcpy(r.thread, now->thread, LOOP_COMM_LEN);
+	r.interval_s = wall / 1e9;
+	if (now->edges != EDGES_SCHED)
+		r.io_cpu = part[LOOP_IO_CPU];
+	r.tick_cpu = part[LOOP_TICK_CPU];
+	r.tick_blocked = part[LOOP_TICK_BLOCKED];
+	r.wait_io = part[LOOP_WAIT_IO];
+	r.wait_tick = part[LOOP_WAIT_TICK];
+	r.throttled = (double)since(before ? before->throttled_ns : 0, now->throttled_ns) / wall;
+	r.idle = part[LOOP_IDLE];
+	r.wait = r.wait_io + r.wait_tick;
+	r.busy = part[LOOP_IO_CPU] + r.tick_cpu + r.tick_blocked;
+	r.load = r.busy + r.wait;
+	r.naive_load = 1 - (double)since(before ? before->naive_idle_ns : 0, now->naive_idle_ns) / wall;
+	if (f->park_is_idle)
+		r.naive_load = NAN; /* parks in a futex: no call that a loop of the proposal would time */
+	else if (r.naive_load < 0)
+		r.naive_load = 0; /* a wait in progress may be shortened to its timeout only when it ends */
+	r.io_sleeps = (int64_t)since(before ? before->io_sleeps : 0, now->io_sleeps);
+	r.lost = (int64_t)since(before ? before->lost : 0, now->lost);
+	delta_blocked(before, now, f->park_is_idle, wall, &r);
+	delta_waited(before, now, wall, &r);
+	*ret = r;
+	return true;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* tracker.c - see tracker.h. */
+#include "model/tracker.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "lib/cleanup.h"
+
+#define FORGET_AFTER_ROUNDS 3
+
+struct tracked {
+	struct loop_id id; /* key: zeroed before it is filled, padding included */
+	struct loop_facts facts;
+	struct loop_sample before, now;
+	bool has_before;
+	unsigned round; /* of `now` */
+	unsigned first_round;
+	UT_hash_handle hh;
+};
+
+struct tracker {
+	struct tracker_options o;
+	struct tracked *loops;
+	struct loop_record *records;
+	size_t n_records, cap_records;
+	unsigned round;
+	double wall_ts;
+	uint64_t mono_ns, last_mono_ns;
+	size_t n_beyond;
+	double event_cost_ns;
+	enum cost_kind cost_kind;
+};
+
+int tracker_new(const struct tracker_options *o, struct tracker **ret)
+{
+	struct tracker *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->o = *o;
+	if (!t->o.max_loops)
+		t->o.max_loops = 65536;
+	t->event_cost_ns = NAN;
+	*ret = t;
+	return 0;
+}
+
+static void forget(struct tracker *t, struct tracked *l)
+{
+	HASH_DEL(t->loops, l);
+	free(l->facts.cgroup);
+	free(l);
+}
+
+void tracker_free(struct tracker *t)
+{
+	struct tracked *l, *tmp;
+
+	if (!t)
+		return;
+	HASH_ITER(hh, t->loops, l, tmp)
+		forget(t, l);
+	free(t->records);
+	free(t);
+}
+
+void tracker_begin(struct tracker *t, double wall_ts, uint64_t mono_ns)
+{
+	t->round++;
+	t->last_mono_ns = t->mono_ns;
+	t->wall_ts = wall_ts;
+	t->mono_ns = mono_ns;
+	t->n_records = 0;
+	t->n_beyond = 0;
+}
+
+static struct tracked *find(struct tracker *t, const struct loop_id *id)
+{
+	struct loop_id key;
+	struct tracked *l;
+
+	memset(&key, 0, sizeof(key));
+	key.pid = id->pid;
+	key.tid = id->tid;
+	key.start_ns = id->start_ns;
+	key.generation = id->generation;
+	HASH_FIND(hh, t->loops, &key, sizeof(key), l);
+	return l;
+}
+
+static void read_facts(struct tracker *t, struct tracked *l, const struct loop_sample *s)
+{
+	struct loop_facts f = { .nspid = -1, .runtime = "unknown" };
+
+	t->o.facts(t->o.arg, s, &f);
+	free(l->facts.cgroup);
+	l->facts = f;
+}
+
+/* Facts change: a program maps its loop's library late, renames itself, is moved to a cgroup. They are read again after 1, 2,
+ * 4, 8, ... rounds: soon for what is starting up, seldom for what has been there for long. */
+static bool facts_are_due(const struct tracker *t, const struct tracked *l)
+{
+	unsigned age = t->round - l->first_round;
+
+	return age && !(age & (age - 1));
+}
+
+static struct tracked *add(struct tracker *t, const struct loop_sample *s)
+{
+	struct tracked *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return NULL;
+	l->id.pid = s->id.pid;
+	l->id.tid = s->id.tid;
+	l->id.start_ns = s->id.start_ns;
+	l->id.generation = s->id.generation;
+	l->first_round = t->round;
+	read_facts(t, l, s);
+	HASH_ADD(hh, t->loops, id, sizeof(l->id), l);
+	return l;
+}
+
+int tracker_sample(struct tracker *t, const struct loop_sample *s)
+{
+	struct tracked *l = find(t, &s->id);
+
+	if (!l && HASH_COUNT(t->loops) >= t->o.max_loops) {
+		t->n_beyond++;
+		return 0;
+	}
+	if (!l)
+		l = add(t, s);
+	if (!l)
+		return -ENOMEM;
+	if (!s->ended && l->round != t->round && facts_are_due(t, l))
+		read_facts(t, l, s);
+	/* A thread that ends in this round may come twice, from the walk and from its end: the later one holds. */
+	if (l->round == t->round && s->now_ns < l->now.now_ns)
+		return 0;
+	l->now = *s;
+	l->round = t->round;
+	return 0;
+}
+
+static int append(struct tracker *t, const struct loop_record *r)
+{
+	if (t->n_records == t->cap_records) {
+		size_t cap = t->cap_records ? 2 * t->cap_records : 64;
+		struct loop_record *p = reallocarray(t->records, cap, sizeof(*p));
+
+		if (!p)
+			return -ENOMEM;
+		t->records = p;
+		t->cap_records = cap;
+	}
+	t->records[t->n_records++] = *r;
+	return 0;
+}
+
+static int report(struct tracker *t, struct tracked *l, size_t *n_asleep)
+{
+	enum loop_class class = loop_classify(&l->now, &l->facts);
+	struct loop_record r;
+
+	if (class == LOOP_IS_ASLEEP && !t->o.show_asleep && !t->o.show_all) {
+		(*n_asleep)++;
+		return 0;
+	}
+	if (class == LOOP_IS_NO_LOOP && !t->o.show_all)
+		return 0;
+	if (!loop_delta(l->has_before ? &l->before : NULL, &l->now, &l->facts, &r))
+		return 0;
+	r.ts = t->wall_ts;
+	if (!isnan(t->event_cost_ns)) {
+		uint64_t events = l->now.events - (l->has_before ? l->before.events : 0);
+
+		r.observer_cost = (double)events * t->event_cost_ns / (r.interval_s * 1e9);
+		r.cost_from = t->cost_kind;
+	}
+	return append(t, &r);
+}
+
+int tracker_end(struct tracker *t, struct interval *ret)
+{
+	struct tracked *l, *tmp;
+	size_t n_asleep = 0;
+	int err;
+
+	HASH_ITER(hh, t->loops, l, tmp) {
+		if (l->round != t->round) {
+			if (t->round - l->round >= FORGET_AFTER_ROUNDS)
+				forget(t, l);
+			continue;
+		}
+		/* The first round only sets the start, but for what has come and gone within it. */
+		err = t->round > 1 ? report(t, l, &n_asleep) : 0;
+		if (err)
+			return err;
+		l->before = l->now;
+		l->has_before = true;
+	}
+	*ret = (struct interval){
+		.ts = t->wall_ts,
+		.interval_s = t->round > 1 ? (double)(t->mono_ns - t->last_mono_ns) / 1e9 : 0,
+		.seq = t->round > 1 ? t->round - 2 : 0,
+		.loops = t->records,
+		.n_loops = t->n_records,
+		.n_asleep = n_asleep,
+		.n_beyond = t->n_beyond,
+		.steal = NAN,
+		.lost = -1,
+	};
+	return 0;
+}
+
+void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind)
+{
+	t->event_cost_ns = ns;
+	t->cost_kind = kind;
+}

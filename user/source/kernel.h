@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel.h - the live source: loads the BPF programs, hands out samples of every observed thread.
+ *
+ * Costs while open: see README, "What it costs". Closing (or dying) detaches everything: nothing is pinned.
+ * Errors: EXIT_IMPOSSIBLE with the remedy where the kernel or the privileges don't allow it.
+ */
+#ifndef LOOPSCOPE_SOURCE_KERNEL_H
+#define LOOPSCOPE_SOURCE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "lib/fault.h"
+#include "model/loop.h"
+
+struct kernel_source;
+
+struct kernel_source_options {
+	const pid_t *pids; /* processes to observe; n_pids 0: all */
+	size_t n_pids;
+	bool only_pids;       /* true with n_pids 0: none yet, kernel_source_watch() adds them */
+	bool follow_children; /* processes that they start are observed too */
+};
+
+int kernel_source_open(const struct kernel_source_options *o, struct kernel_source **ret, struct fault *f);
+void kernel_source_close(struct kernel_source *k);
+
+/* Adds a process to those observed. Threads asleep in an IO wait are found at once. */
+int kernel_source_watch(struct kernel_source *k, pid_t pid, bool follow_children, struct fault *f);
+
+typedef int (*kernel_sample_fn)(void *arg, const struct loop_sample *s);
+
+/* One walk over all observed threads, then what ended since the last one. A negative return of fn ends it. */
+int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
+
+/* Losses since the last call: final sums without room, threads beyond the limit, torn snapshots. */
+struct kernel_losses {
+	uint64_t ended_lost; /* loops whose last interval was lost */
+	uint64_t not_tracked;
+	uint64_t torn;
+};
+int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret);
+
+/* Mean cost of one scheduler event of an observed thread, ns, from the kernel's BPF statistics: whole-time if the
+ * administrator has them on (kernel.bpf_stats_enabled), else from the first intervals, for which they are switched on.
+ * NAN until known. */
+double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kind);
+
+/* What stands in the way of opening the source here: 0, or -errno with a sentence in *f. */
+int kernel_source_check(struct fault *f);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_check.c - see kernel_check.h. */
+#include "source/kernel_check.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "source/kernel.h"
+
+#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define ROOT_PID_NS_INODE 0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
+
+static bool kernel_version(unsigned *ret_major, unsigned *ret_minor, struct utsname *ret_uts)
+{
+	return !uname(ret_uts) && sscanf(ret_uts->release, "%u.%u", ret_major, ret_minor) == 2;
+}
+
+static void say(struct check_line *l, enum check_result result, const char *remedy, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void say(struct check_line *l, enum check_result result, const char *remedy, const char *fmt, ...)
+{
+	va_list ap;
+
+	l->result = result;
+	va_start(ap, fmt);
+	vsnprintf(l->found, sizeof(l->found), fmt, ap);
+	va_end(ap);
+	snprintf(l->remedy, sizeof(l->remedy), "%s", remedy);
+}
+
+static void check_version(struct check_line *l)
+{
+	struct utsname u;
+	unsigned major, minor;
+
+	l->what = "kernel";
+	if (!kernel_version(&major, &minor, &u)) {
+		say(l, CHECK_LIMITED, "", "its version can't be told");
+		return;
+	}
+	if (major > 5 || (major == 5 && minor >= 15))
+		say(l, CHECK_OK, "", "Linux %s on %s", u.release, u.machine);
+	else
+		say(l, CHECK_NO, "boot a kernel of 5.15 or later with CONFIG_DEBUG_INFO_BTF",
+		    "Linux %s is too old: programs of this kind need 5.15", u.release);
+}
+
+static bool has_capability(unsigned cap)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = {};
+
+	if (syscall(SYS_capget, &h, d))
+		return false;
+	return d[cap / 32].effective & (1u << (cap % 32));
+}
+
+static void check_privilege(struct check_line *l)
+{
+	bool bpf = has_capability(CAP_BPF), perfmon = has_capability(CAP_PERFMON), admin = has_capability(CAP_SYS_ADMIN);
+
+	l->what = "privilege";
+	if ((bpf && perfmon) || admin)
+		say(l, CHECK_OK, "", "%s", admin ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON");
+	else
+		say(l, CHECK_NO, "run it as root (sudo loopscope ...), or give it CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
+		    "not root: %s%s%s missing", bpf ? "" : "CAP_BPF", bpf || perfmon ? "" : " and ",
+		    perfmon ? "" : "CAP_PERFMON");
+}
+
+static void check_other_processes(struct check_line *l)
+{
+	l->what = "other processes";
+	if (has_capability(CAP_SYS_PTRACE) || has_capability(CAP_SYS_ADMIN))
+		say(l, CHECK_OK, "", "executables and maps of all users can be read");
+	else
+		say(l, CHECK_LIMITED, "give it CAP_SYS_PTRACE",
+		    "CAP_SYS_PTRACE is missing: other users' runtimes show as unknown");
+}
+
+static void check_pid_namespace(struct check_line *l)
+{
+	struct stat st;
+
+	l->what = "PID namespace";
+	if (stat("/proc/self/ns/pid", &st))
+		say(l, CHECK_LIMITED, "mount /proc", "can't be told: /proc/self/ns/pid is missing");
+	else if (st.st_ino == ROOT_PID_NS_INODE)
+		say(l, CHECK_OK, "", "the host's");
+	else
+		say(l, CHECK_NO, "run it in the host's PID namespace (docker run --pid=host, hostPID: true)",
+		    "a container's own: the kernel reports the host's PIDs, which mean nothing here");
+}
+
+static void check_btf(struct check_line *l)
+{
+	l->what = "type information";
+	if (!access(BTF_PATH, R_OK))
+		say(l, CHECK_OK, "", BTF_PATH);
+	else
+		say(l, CHECK_NO, "use a kernel built with CONFIG_DEBUG_INFO_BTF=y, and mount sysfs on /sys",
+		    BTF_PATH " can't be read (%s)", strerror(errno));
+}
+
+static void check_task_storage(struct check_line *l)
+{
+	int ok = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL);
+
+	if (ok == 1)
+		ok = libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_task_pt_regs, NULL);
+	l->what = "task storage";
+	if (ok == 1)
+		say(l, CHECK_OK, "", "maps per task, saved registers of tasks");
+	else
+		say(l, CHECK_NO, "boot a kernel of 5.15 or later", "this kernel offers no task storage or task registers to BPF");
+}
+
+static void check_statistics(struct check_line *l)
+{
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	l->what = "cost statistics";
+	if (fd < 0) {
+		say(l, CHECK_LIMITED, "give it CAP_SYS_ADMIN", "BPF run-time statistics can't be switched on (%s): cost shows as unknown",
+		    strerror(errno));
+		return;
+	}
+	close(fd);
+	say(l, CHECK_OK, "", "BPF run-time statistics, used to calibrate");
+}
+
+static void check_programs(struct check_line *l)
+{
+	struct kernel_source_options o = { .only_pids = true };
+	struct kernel_source *k = NULL;
+	struct fault f = {};
+
+	l->what = "programs";
+	if (kernel_source_open(&o, &k, &f)) {
+		say(l, CHECK_NO, "", "%s", f.text);
+		return;
+	}
+	kernel_source_close(k);
+	say(l, CHECK_OK, "", "load, attach and detach: scheduler tracepoints, task iterator");
+}
+
+static void check_steal(struct check_line *l)
+{
+	char line[256] = "";
+	FILE *in = fopen("/proc/stat", "re");
+	bool ok = in && fgets(line, sizeof(line), in) && !strncmp(line, "cpu ", 4);
+
+	if (in)
+		fclose(in);
+	l->what = "steal";
+	if (ok)
+		say(l, CHECK_OK, "", "time taken by the hypervisor is reported, from /proc/stat");
+	else
+		say(l, CHECK_LIMITED, "mount /proc", "/proc/stat can't be read: steal shows as unknown");
+}
+
+size_t kernel_checks(struct check_line lines[KERNEL_CHECKS_MAX])
+{
+	static void (*const checks[])(struct check_line *) = {
+		check_version, check_privilege, check_pid_namespace, check_btf, check_task_storage,
+	};
+	static void (*const further[])(struct check_line *) = {
+		check_programs, check_other_processes, check_statistics, check_steal,
+	};
+	size_t n = 0;
+	bool possible = true;
+
+	memset(lines, 0, KERNEL_CHECKS_MAX * sizeof(*lines));
+	kernel_log_capture();
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++, n++) {
+		checks[i](&lines[n]);
+		possible = possible && lines[n].result != CHECK_NO;
+	}
+	for (size_t i = 0; i < sizeof(further) / sizeof(further[0]); i++, n++) {
+		if (i == 0 && !possible) {
+			lines[n].what = "programs";
+			say(&lines[n], CHECK_NO, "", "not tried, because of the above");
+			continue;
+		}
+		further[i](&lines[n]);
+	}
+	return n;
+}
+
+int kernel_source_check(struct fault *f)
+{
+	static void (*const checks[])(struct check_line *) = { check_version, check_privilege, check_pid_namespace, check_btf };
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		struct check_line l = {};
+
+		checks[i](&l);
+		if (l.result == CHECK_NO)
+			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE, "%s; %s", l.found, l.remedy);
+	}
+	return 0;
+}
+
+/* libbpf has one printer for the whole process; this keeps its last warning. */
+static char last_warning[200];
+
+static int capture(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char *end;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(last_warning, sizeof(last_warning), fmt, ap);
+	end = strchr(last_warning, '\n');
+	if (end)
+		*end = '\0';
+	return 0;
+}
+
+void kernel_log_capture(void)
+{
+	last_warning[0] = '\0';
+	libbpf_set_print(capture);
+}
+
+const char *kernel_log_last(void)
+{
+	return last_warning;
+}
