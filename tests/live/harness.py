@@ -163,22 +163,25 @@ class Witness:
     def shares(self, tid, begin, end):
         """(on CPU, waiting for a CPU) as shares of [begin, end]."""
         times, cpus, runqs = self.series[tid]
-        if not times or begin < times[0] - 0.01 or end > times[-1] + 0.01:
+        if begin < times[0] - 0.01 or end > times[-1] + 0.01:
             raise AssertionError("the witness saw %.3f to %.3f, not all of %.3f to %.3f" % (
                 times[0], times[-1], begin, end))
-        return tuple((interpolate(times, column, end) - interpolate(times, column, begin)) / (end - begin)
-                     for column in (cpus, runqs))
+        return tuple(grown(times, column, begin, end) / (end - begin) for column in (cpus, runqs))
 
     def record_shares(self, record):
         return self.shares(record["tid"], *span(record))
 
 
 class CpuQuota:
-    """A CPU cgroup of its own with a CFS quota, in the first hierarchy (v2 or v1) that has a cpu controller."""
+    """A CPU cgroup of its own with a CFS quota, in the first hierarchy (v2 or v1) that has a cpu controller. Its statistics
+    are sampled from begin to end."""
 
     def __init__(self, quota, period):
         self.quota, self.period = int(quota * 1e6), int(period * 1e6)
         self.path = self.is_v2 = None
+        self.over = threading.Event()
+        self.times, self.throttled, self.periods = [], [], 0
+        self.sampler = threading.Thread(target=self._sample, daemon=True)
 
     def __enter__(self):
         self.is_v2, parent = self._hierarchy()
@@ -193,9 +196,13 @@ class CpuQuota:
         except OSError as e:
             self.__exit__()
             raise unittest.SkipTest("no CPU quota can be set here: %s" % e) from e
+        self.sampler.start()
         return self
 
     def __exit__(self, *exc):
+        self.over.set()
+        if self.sampler.is_alive():
+            self.sampler.join()
         with contextlib.suppress(OSError):
             os.rmdir(self.path)
 
@@ -224,9 +231,28 @@ class CpuQuota:
     def add(self, pid):
         self._write("cgroup.procs", pid)
 
-    def throttled_periods(self):
-        with open(os.path.join(self.path, "cpu.stat"), encoding="utf-8") as f:
-            return dict(line.split() for line in f).get("nr_throttled")
+    def _sample(self):
+        while not self.over.wait(0.002):
+            with open(os.path.join(self.path, "cpu.stat"), encoding="utf-8") as f:
+                stat = dict(line.split() for line in f)
+            self.times.append(time.time())
+            self.throttled.append(int(stat["throttled_usec"]) / 1e6 if self.is_v2 else int(stat["throttled_time"]) / 1e9)
+            self.periods = int(stat["nr_throttled"])
+
+    def throttled_share(self, begin, end):
+        """Of [begin, end], for a group of one thread."""
+        return grown(self.times, self.throttled, begin, end) / (end - begin)
+
+
+def grown(times, sums, begin, end):
+    """How much of a sum of seconds belongs to [begin, end]. A wait is added to such a sum when it is over, so a step of d
+    seen at t stands for the stretch from t - d to t."""
+    total = 0.0
+    for i in range(1, len(times)):
+        step = sums[i] - sums[i - 1]
+        if step > 0:
+            total += max(0.0, min(times[i], end) - max(times[i] - step, begin))
+    return total
 
 
 def interpolate(times, values, at):
@@ -366,6 +392,23 @@ class LiveTest(unittest.TestCase):
         for name in names:
             self.looper("hog", "-n", name, **how)
         return names
+
+    def alone(self, program):
+        """From now on no ordinary process can take the CPU from the program: the nearest to a machine of its own."""
+        self._schedule(program, os.SCHED_FIFO, 1)
+
+    def no_longer_alone(self, program):
+        self._schedule(program, os.SCHED_OTHER, 0)
+
+    @staticmethod
+    def _schedule(program, policy, priority):
+        for tid in os.listdir("/proc/%d/task" % program.pid):
+            try:
+                os.sched_setscheduler(int(tid), policy, os.sched_param(priority))
+            except ProcessLookupError:
+                pass  # a thread that has ended
+            except PermissionError as e:
+                raise unittest.SkipTest("no real-time priority can be had here: %s" % e) from e
 
     def witness(self, *pid_tids):
         return Witness(self.looper("witness", *["%d/%d" % p for p in pid_tids]))
