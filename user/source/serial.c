@@ -103,11 +103,29 @@ void serial_stream_free(struct serial_stream *s)
 	free(s);
 }
 
+/* Bytes of the UTF-8 character at p, 0: none. Overlong forms and surrogates pass: this only tells text from packets. */
+static size_t utf8_len(const uint8_t *p, size_t n)
+{
+	size_t len = p[0] < 0x80 ? 1 : p[0] >= 0xC2 && p[0] < 0xE0 ? 2 : p[0] >= 0xE0 && p[0] < 0xF0 ? 3 :
+		     p[0] >= 0xF0 && p[0] < 0xF5 ? 4 : 0;
+
+	if (len > n)
+		return 0;
+	for (size_t i = 1; i < len; i++)
+		if ((p[i] & 0xC0) != 0x80)
+			return 0;
+	return len;
+}
+
 static bool is_text(const uint8_t *p, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (p[i] == 0x7F || (p[i] < 0x20 && !(p[i] >= '\a' && p[i] <= '\r') && p[i] != 0x1B))
+	for (size_t i = 0; i < n;) {
+		size_t len = utf8_len(p + i, n - i);
+
+		if (!len || p[i] == 0x7F || (p[i] < 0x20 && !(p[i] >= '\a' && p[i] <= '\r') && p[i] != 0x1B))
 			return false;
+		i += len;
+	}
 	return true;
 }
 

@@ -174,7 +174,9 @@ int systemview_packet(const uint8_t *p, size_t n, struct systemview_packet *ret_
 /* ---- finding the thread ---- */
 #define CHAIN 48      /* packets in a row that are not chance */
 #define CHAIN_FINAL 12
-#define LOOK (SYSTEMVIEW_PACKET_MAX + 16)
+#define LOOK (SYSTEMVIEW_PACKET_MAX + CHAIN * 16u)
+#define FIRST_PACKETS 3    /* whose subjects have to be met again ... */
+#define FAMILIAR_WITHIN 200 /* ... in so many packets */
 
 static bool printable(const char *s)
 {
@@ -228,7 +230,56 @@ static int chain(const uint8_t *p, size_t n, int want, int *ret_busy)
 	return count;
 }
 
-bool systemview_find(const uint8_t *p, size_t n, bool final, size_t *ret_skip)
+/* What a packet must have in common with others to be believed: the task, interrupt or user's event that it is about.
+ * 0: nothing, its form alone speaks for it. */
+static uint64_t subject(const struct systemview_packet *k)
+{
+	switch (k->id) {
+	case SYSTEMVIEW_ISR_ENTER:
+		return 1ull << 32 | k->arg[0];
+	case SYSTEMVIEW_TASK_START_EXEC:
+	case SYSTEMVIEW_TASK_START_READY:
+	case SYSTEMVIEW_TASK_STOP_READY:
+	case SYSTEMVIEW_TASK_INFO:
+	case SYSTEMVIEW_TASK_CREATE:
+	case SYSTEMVIEW_TASK_TERMINATE:
+		return 2ull << 32 | k->arg[0];
+	default:
+		return k->id >= FIRST_USER ? 3ull << 32 | k->id : 0;
+	}
+}
+
+/*
+ * A false beginning runs into the true packets after one or two, and then looks as good as they do. Its own first
+ * packets are about tasks and interrupts that nobody else speaks of.
+ */
+static bool familiar(const uint8_t *p, size_t n)
+{
+	uint64_t first[FIRST_PACKETS] = { 0 };
+	bool met[FIRST_PACKETS] = { false };
+	struct systemview_packet k;
+	size_t at = 0;
+
+	for (int count = 0; count < FAMILIAR_WITHIN; count++) {
+		int len = systemview_packet(p + at, n - at, &k);
+		uint64_t s;
+
+		if (len <= 0)
+			break;
+		s = subject(&k);
+		for (int i = 0; i < FIRST_PACKETS && i < count; i++)
+			met[i] |= first[i] == s;
+		if (count < FIRST_PACKETS)
+			first[count] = s;
+		at += (size_t)len;
+	}
+	for (int i = 0; i < FIRST_PACKETS; i++)
+		if (first[i] && !met[i])
+			return false;
+	return true;
+}
+
+static bool find(const uint8_t *p, size_t n, bool final, bool strict, size_t *ret_skip)
 {
 	int want = final ? CHAIN_FINAL : CHAIN, busy;
 
@@ -236,12 +287,19 @@ bool systemview_find(const uint8_t *p, size_t n, bool final, size_t *ret_skip)
 		int got = chain(p + i, n - i, want, &busy);
 
 		*ret_skip = i;
-		if (got >= want && busy >= want / 3)
+		if (got >= want && busy >= want / 3 && (!strict || familiar(p + i, n - i)))
 			return true;
 		/* Not refuted, but there is too little of it yet: wait, unless so much is there that it should do. */
-		if (got >= 0 && n - i < LOOK + CHAIN * 16u && !final)
+		if (got >= 0 && got < want && n - i < LOOK && !final)
 			return false;
 	}
 	*ret_skip = n;
 	return false;
+}
+
+bool systemview_find(const uint8_t *p, size_t n, bool final, size_t *ret_skip)
+{
+	if (find(p, n, final, true, ret_skip))
+		return true;
+	return final && find(p, n, final, false, ret_skip);
 }
