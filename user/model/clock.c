@@ -139,7 +139,7 @@ void board_clock_ping(struct board_clock *c, int64_t sent_ns, int64_t rx_ns, int
 /* A fitted line: diff = at0 + slope * x, x in seconds after the first point, diff in nanoseconds after the first's. */
 struct line {
 	double at0, slope; /* slope in ns a second: 1000 of it are 1 ppm */
-	double spread_ns;  /* how much of slope times span may be noise */
+	double error;      /* of the slope, what it may well be off by */
 };
 
 static double x_of(const struct clock_series *s, unsigned i)
@@ -160,7 +160,8 @@ static double cross(const struct clock_series *s, unsigned a, unsigned b, unsign
 /*
  * The line under all points with the least sum of distances is the edge of the lower convex hull over the points' mean
  * x: moving it to another edge raises it on one side by more than it falls on the other.
- * The spread is the median height of the points over it: half of the stretches met a delay at least so small.
+ * The slope's error: the height over it that an eighth of the points keep below, at one end of the line. Points that
+ * low are everywhere, so the line can hardly turn by more.
  */
 static struct line fit_envelope(const struct clock_series *s)
 {
@@ -186,69 +187,115 @@ static struct line fit_envelope(const struct clock_series *s)
 			below[k] = below[k - 1];
 		below[k] = over;
 	}
-	l.spread_ns = below[s->n / 2];
+	l.error = below[s->n / 8 + 2 < s->n ? s->n / 8 + 2 : s->n - 1] / x_of(s, s->n - 1);
 	return l;
 }
 
-/* Least squares, an exchange weighing less the longer it took beyond the least: the excess is its possible error. */
-static struct line fit_pings(const struct clock_series *s)
+/* An exchange weighs less the longer it took beyond the least: the excess is its possible error. */
+static double weight(const struct clock_point *p, double least)
 {
-	double sw = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, least = INFINITY, swr = 0;
-	struct line l;
+	double excess = ((double)p->delay_ns - least) / (least / 16 + 1000);
+
+	return 1 / (1 + excess * excess);
+}
+
+static double least_delay(const struct clock_series *s)
+{
+	double least = INFINITY;
 
 	for (unsigned i = 0; i < s->n; i++)
 		least = fmin(least, (double)s->p[i].delay_ns);
+	return least;
+}
+
+/* Weighted least squares. The slope's error: two standard errors, or what the excess of those that count could do,
+ * whichever is more: ways there and back that differ for long are not noise. */
+static struct line fit_pings(const struct clock_series *s)
+{
+	double sw = 0, sww = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, srr = 0, se = 0, least = least_delay(s), det;
+	struct line l;
+
 	for (unsigned i = 0; i < s->n; i++) {
-		double excess = ((double)s->p[i].delay_ns - least) / (least / 16 + 1000);
-		double w = 1 / (1 + excess * excess), x = x_of(s, i), y = y_of(s, i);
+		double w = weight(&s->p[i], least), x = x_of(s, i), y = y_of(s, i);
 
 		sw += w;
+		sww += w * w;
 		sx += w * x;
 		sy += w * y;
 		sxx += w * x * x;
 		sxy += w * x * y;
 	}
-	l.slope = (sw * sxy - sx * sy) / (sw * sxx - sx * sx);
+	det = sw * sxx - sx * sx;
+	if (!(det > 0)) /* all the weight on one of them */
+		return (struct line){ .error = INFINITY };
+	l.slope = (sw * sxy - sx * sy) / det;
 	l.at0 = (sy - l.slope * sx) / sw;
 	for (unsigned i = 0; i < s->n; i++) {
-		double excess = ((double)s->p[i].delay_ns - least) / (least / 16 + 1000);
 		double r = y_of(s, i) - (l.at0 + l.slope * x_of(s, i));
 
-		swr += r * r / (1 + excess * excess);
+		srr += weight(&s->p[i], least) * r * r;
+		se += weight(&s->p[i], least) * ((double)s->p[i].delay_ns - least) / 2;
 	}
-	l.spread_ns = sqrt(swr / sw);
+	/* variance of a residual / (effective number of points x variance of x) */
+	l.error = fmax(2 * sqrt(srr / sw / (sw * sw / sww) / (det / (sw * sw))), se / sw / x_of(s, s->n - 1));
 	return l;
 }
 
+static double span_of(const struct clock_series *s)
+{
+	return s->n ? x_of(s, s->n - 1) : 0;
+}
+
+static struct line fit_series(const struct clock_series *s, bool pings)
+{
+	if (s->n < 3 || span_of(s) < 1)
+		return (struct line){ .error = INFINITY };
+	return pings ? fit_pings(s) : fit_envelope(s);
+}
+
+/* The offset now, by pings with a slope that may come from elsewhere: the weighted mean of what they say. */
+static double ping_offset(const struct clock_series *s, double slope, double end)
+{
+	double sw = 0, sy = 0, least = least_delay(s);
+
+	for (unsigned i = 0; i < s->n; i++) {
+		double w = weight(&s->p[i], least);
+
+		sw += w;
+		sy += w * (y_of(s, i) + slope * (end - x_of(s, i)));
+	}
+	return sy / sw;
+}
+
+/*
+ * Offset by pings where there are any: one-way it cannot be told from the least delay. Drift by whichever has the
+ * smaller error: frames come far more often than pings.
+ */
 bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit)
 {
-	const struct clock_series *s = c->pings.n ? &c->pings : &c->one_way;
-	const struct clock_point *last;
-	struct line l;
-	double span;
+	bool pings = c->pings.n > 0;
+	const struct clock_series *s = pings ? &c->pings : &c->one_way;
+	struct line a, b, *best;
 
 	*ret_fit = (struct clock_fit){ .method = CLOCK_NONE, .drift_ppm = NAN, .drift_error_ppm = NAN, .error_ns = -1 };
 	if (s->n == 0)
 		return false;
-	last = &s->p[s->n - 1];
-	ret_fit->method = s == &c->pings ? CLOCK_PINGS : CLOCK_ONE_WAY;
-	ret_fit->samples = s == &c->pings ? c->n_pings : c->n_one_way;
-	ret_fit->board_ns = last->board_ns;
-	ret_fit->offset_ns = last->diff_ns;
-	if (s == &c->pings) {
-		ret_fit->error_ns = s->p[0].delay_ns / 2;
-		for (unsigned i = 1; i < s->n; i++)
-			if (s->p[i].delay_ns / 2 < ret_fit->error_ns)
-				ret_fit->error_ns = s->p[i].delay_ns / 2;
-	}
-	span = x_of(s, s->n - 1);
-	if (s->n < 3 || span < 1)
+	ret_fit->method = pings ? CLOCK_PINGS : CLOCK_ONE_WAY;
+	ret_fit->samples = pings ? c->n_pings : c->n_one_way;
+	ret_fit->board_ns = s->p[s->n - 1].board_ns;
+	ret_fit->offset_ns = s->p[s->n - 1].diff_ns;
+	if (pings)
+		ret_fit->error_ns = (int64_t)(least_delay(s) / 2);
+	a = fit_series(&c->one_way, false);
+	b = fit_series(&c->pings, true);
+	best = b.error < a.error ? &b : &a;
+	if (isinf(best->error))
 		return true;
-	l = s == &c->pings ? fit_pings(s) : fit_envelope(s);
 	/* A fast board: its time grows faster than the host's, so host minus board falls. */
-	ret_fit->drift_ppm = -l.slope / 1000;
-	ret_fit->drift_error_ppm = l.spread_ns / span / 1000;
-	ret_fit->offset_ns = s->p[0].diff_ns + (int64_t)llround(l.at0 + l.slope * span);
+	ret_fit->drift_ppm = -best->slope / 1000;
+	ret_fit->drift_error_ppm = best->error / 1000;
+	ret_fit->offset_ns = s->p[0].diff_ns + (int64_t)llround(pings ? ping_offset(s, best->slope, span_of(s)) :
+								       a.at0 + a.slope * span_of(s));
 	return true;
 }
 

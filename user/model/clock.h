@@ -11,6 +11,7 @@
  *     stretch of time the exchange with the least round trip counts, and short ones count more;
  *   - one way: arrival minus board time is offset plus a delay >= 0. The line under all points that comes closest to
  *     them (an edge of their lower convex hull) has the drift as its slope, if the least delay is met now and then.
+ * Where there are both, the offset is the pings' and the drift that of the smaller error.
  * Positive drift: the board's clock is fast.
  *
  * Memory is fixed: CLOCK_STRETCHES stretches, which double in length when they are used up. No allocation, no errors.
@@ -72,7 +73,7 @@ struct clock_fit {
 	int64_t offset_ns; /* host minus board at board_ns; one-way: the least delay is in it */
 	int64_t board_ns;  /* where it holds: the last point */
 	double drift_ppm;  /* NAN: too little was seen */
-	double drift_error_ppm; /* how far it may be off: spread of the points over their span; NAN as above */
+	double drift_error_ppm; /* what it may well be off by; NAN as above */
 	int64_t error_ns;  /* of the offset: half the least round trip; -1 one-way (it cannot be known) */
 	uint64_t samples;
 };
@@ -82,7 +83,7 @@ void board_clock_reset(struct board_clock *c);
 void board_clock_one_way(struct board_clock *c, int64_t board_ns, int64_t host_ns);
 /* sent_ns, received_ns: host; rx_ns, tx_ns: board. Impossible ones (negative round trip) are ignored. */
 void board_clock_ping(struct board_clock *c, int64_t sent_ns, int64_t rx_ns, int64_t tx_ns, int64_t received_ns);
-/* The better of the two methods; false (and *ret_fit with CLOCK_NONE) while nothing is known. */
+/* False (and *ret_fit with CLOCK_NONE) while nothing is known. */
 bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit);
 /* A board time on the host's clock, by a fit. */
 int64_t clock_fit_host(const struct clock_fit *f, int64_t board_ns);
