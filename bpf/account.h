@@ -14,8 +14,9 @@
  *   sum over states of sum_ns == last_ns - birth_ns
  *   blocked[] + blocked_other == sum_ns[TICK_BLOCKED]    culprits[] + culprit_other == sum_ns[WAIT_*] (in progress: after
  *   acct_settle)                                         throttled <= sum_ns[WAIT_*]
- * An event that contradicts the state means that one before it was missed: it is counted in `lost`, the time up to now
- * stays with the state that was believed, and the machine goes on from what the event says.
+ * An event that contradicts the state means that one before it was missed. Where the scheduler's own record tells when, the
+ * stretch is split there (`repaired`); else the time up to now stays with the state that was believed (`lost`). The machine
+ * goes on from what the event says.
  *
  * Times: nanoseconds, one clock. A time before the last one is taken as the last one.
  */
@@ -28,6 +29,17 @@
 #define __always_inline inline __attribute__((__always_inline__))
 #endif
 
+/* Functions that change a thread's state are functions of their own in the BPF programs, too: the verifier then looks at each
+ * once and not again for every path that leads to it. It wants pointers tested and an int returned. */
+#ifdef __bpf__
+#define ACCT_FN __attribute__((weak, noinline))
+#else
+#define ACCT_FN static inline __attribute__((unused))
+#endif
+
+/* Keeps the compiler from proving a bounds check away that the verifier needs to see. */
+#define ACCT_OPAQUE(x) asm volatile("" : "+r"(x))
+
 #define ACCT_SEC 1000000000ULL
 
 /* Where a thread left the CPU, read from its saved user registers. */
@@ -38,6 +50,8 @@ struct acct_place {
 	__s32 fd, nfds;   /* as in struct ls_point */
 	__u8 abi;
 	__u8 io_wait; /* nr is an IO wait that asks for fds or a timer */
+	__u8 pad[2];
+	__u64 ran_ns; /* for how long it had been on the CPU, by the scheduler's own record; 0 where nobody asked */
 };
 
 /* What the scheduler knows of the run queue at this moment: see throttle_*() in sched.bpf.c. */
@@ -63,10 +77,10 @@ static __always_inline int acct_asleep(const struct ls_thread *t)
 
 /* --- bounded tables ------------------------------------------------------------------------------------------------ */
 
-static __always_inline void acct_blocked(struct ls_thread *t, __u32 nr, __u8 abi, __u64 ns)
+ACCT_FN int acct_blocked(struct ls_thread *t, __u32 nr, __u32 abi, __u64 ns)
 {
-	if (!ns)
-		return;
+	if (!t || !ns)
+		return 0;
 	for (int i = 0; i < LS_BLOCKED; i++) {
 		struct ls_blocked *b = &t->blocked[i];
 
@@ -75,14 +89,15 @@ static __always_inline void acct_blocked(struct ls_thread *t, __u32 nr, __u8 abi
 			b->nr = nr;
 			b->abi = abi;
 			b->ns = ns;
-			return;
+			return 0;
 		}
 		if (b->nr == nr && b->abi == abi) {
 			b->ns += ns;
-			return;
+			return 0;
 		}
 	}
 	t->blocked_other_ns += ns;
+	return 0;
 }
 
 static __always_inline int acct_same_comm(const char *a, const char *b)
@@ -94,20 +109,20 @@ static __always_inline int acct_same_comm(const char *a, const char *b)
 
 /* A full table gives up its longest unused row, if that has been silent for 10 s: so the culprits of the last seconds are
  * named even in a process watched for days. What the row held moves to "other", keeping the sum. */
-static __always_inline void acct_culprit(struct ls_thread *t, __u32 tgid, const char *comm, __u64 ns, __u64 now)
+ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u64 ns, __u64 now)
 {
 	__u64 oldest_ns = ~0ULL;
-	int oldest = 0;
 	struct ls_culprit *c;
+	int oldest = 0;
 
-	if (!ns)
-		return;
+	if (!t || !who || !ns)
+		return 0;
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
-		if (c->used && c->tgid == tgid && acct_same_comm(c->comm, comm)) {
+		if (c->used && c->tgid == who->tgid && acct_same_comm(c->comm, who->comm)) {
 			c->ns += ns;
 			c->last_ns = now;
-			return;
+			return 0;
 		}
 		if (!c->used) {
 			oldest = i;
@@ -121,17 +136,18 @@ static __always_inline void acct_culprit(struct ls_thread *t, __u32 tgid, const 
 	}
 	if (oldest_ns && now - oldest_ns < 10 * ACCT_SEC) {
 		t->culprit_other_ns += ns;
-		return;
+		return 0;
 	}
 	c = &t->culprits[oldest & (LS_CULPRITS - 1)];
 	if (c->used)
 		t->culprit_other_ns += c->ns;
 	c->used = 1;
-	c->tgid = tgid;
+	c->tgid = who->tgid;
 	c->ns = ns;
 	c->last_ns = now;
-	((__u64 *)c->comm)[0] = ((const __u64 *)comm)[0];
-	((__u64 *)c->comm)[1] = ((const __u64 *)comm)[1];
+	((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
+	((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
+	return 0;
 }
 
 /* --- who had the CPU ----------------------------------------------------------------------------------------------- */
@@ -151,17 +167,20 @@ static __always_inline void acct_cpu_switch(struct ls_cpu *c, __u64 now, __u32 t
 
 /* Charges [t->wait_start_ns, now) to whoever ran on the CPU where the thread waited. The ring may be another CPU's and may
  * move while it is read: that can misname a stretch, never lose or invent one. What is older than the ring is "other". */
-static __always_inline void acct_charge(struct ls_thread *t, const struct ls_cpu *c, __u64 now)
+ACCT_FN int acct_charge(struct ls_thread *t, const struct ls_cpu *c, __u64 now)
 {
-	__u64 from = t->wait_start_ns, end = now;
+	__u64 from, end = now;
 	__u32 pos;
 
+	if (!t)
+		return 0;
+	from = t->wait_start_ns;
 	if (now <= from)
-		return;
+		return 0;
 	t->wait_start_ns = now;
 	if (!c) {
 		t->culprit_other_ns += now - from;
-		return;
+		return 0;
 	}
 	pos = c->pos;
 	for (int i = 0; i < LS_CPU_RING; i++) {
@@ -173,13 +192,14 @@ static __always_inline void acct_charge(struct ls_thread *t, const struct ls_cpu
 		if (!start)
 			break;
 		if (start <= from) {
-			acct_culprit(t, s->tgid, s->comm, end - from, now);
-			return;
+			acct_culprit(t, s, end - from, now);
+			return 0;
 		}
-		acct_culprit(t, s->tgid, s->comm, end - start, now);
+		acct_culprit(t, s, end - start, now);
 		end = start;
 	}
 	t->culprit_other_ns += end - from;
+	return 0;
 }
 
 /* --- time ---------------------------------------------------------------------------------------------------------- */
@@ -194,6 +214,7 @@ static __always_inline void acct_advance(struct ls_thread *t, __u64 now)
 		return;
 	dt = now - t->last_ns;
 	t->last_ns = now;
+	ACCT_OPAQUE(state);
 	if (state >= LS_NR_STATES)
 		state = LS_NONE;
 	t->sum_ns[state] += dt;
@@ -245,7 +266,7 @@ static __always_inline __u64 acct_patience(const struct ls_point *home)
 }
 
 /* Finds or makes the row of this place; the one that gives way is the least recently visited, never the loop's own. */
-static __always_inline int acct_point_row(struct ls_thread *t, const struct acct_place *p, __u64 now)
+static __always_inline int acct_point_row(const struct ls_thread *t, const struct acct_place *p)
 {
 	__u64 oldest_ns = ~0ULL;
 	int row = 0;
@@ -269,12 +290,16 @@ static __always_inline int acct_point_row(struct ls_thread *t, const struct acct
 
 /* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
  * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's. */
-static __always_inline int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u64 now)
+ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u64 now)
 {
-	int row = acct_point_row(t, p, now) & (LS_POINTS - 1);
-	struct ls_point *q = &t->points[row];
 	const struct ls_point *home;
+	struct ls_point *q;
+	int row;
 
+	if (!t || !p)
+		return 0;
+	row = acct_point_row(t, p) & (LS_POINTS - 1);
+	q = &t->points[row];
 	if (q->sp != p->sp || q->nr != p->nr || q->abi != p->abi || now - q->last_ns > 60 * ACCT_SEC) {
 		if (row != t->home || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi) {
 			q->count = 0;
@@ -360,75 +385,102 @@ static __always_inline void acct_wait_end(struct ls_thread *t, const struct ls_c
 	t->throttle_ref = 0;
 }
 
-/* The thread is switched out, so it was on a CPU: if it was not believed to be, its switch-in was missed. */
-static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now)
+/* Its switch-in was missed: some kernels skip the tracepoint now and then (seen on a 6.18 guest, for perf and BPF alike: the
+ * successor of a switch is not the predecessor of the CPU's next one). The scheduler's own record says when it came to
+ * run, so the stretch is split there and nothing is lost but, after a sleep, the wake-up's delay. */
+static __always_inline void acct_missed_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 ran_ns)
+{
+	__u64 at = now > ran_ns ? now - ran_ns : 0;
+
+	if (at < t->last_ns)
+		at = t->last_ns;
+	if (acct_waiting(t) && ran_ns)
+		t->repaired++;
+	else
+		t->lost++;
+	acct_advance(t, at);
+	if (acct_waiting(t))
+		acct_wait_end(t, c, 0, 0);
+	if (t->state == LS_WAIT_IO || t->state == LS_IDLE)
+		acct_naive(t, t->last_ns);
+	t->state = LS_TICK_CPU;
+}
+
+/* The thread is switched out, so it was on a CPU. */
+static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, __u64 ran_ns)
 {
 	t->events++;
 	t->flags &= ~LS_F_SEEDED;
+	if (!acct_on_cpu(t))
+		acct_missed_run(t, now, (const struct ls_cpu *)0, ran_ns);
 	acct_advance(t, now);
-	if (acct_on_cpu(t))
-		return;
-	t->lost++;
-	if (acct_waiting(t))
-		acct_wait_end(t, (const struct ls_cpu *)0, 0, 0);
 }
 
 /* Switched out asleep. */
-static __always_inline void acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *p)
+ACCT_FN int acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *p)
 {
+	if (!t || !p)
+		return 0;
 	if (t->state == LS_NONE) {
 		if (p->io_wait)
 			acct_begin_asleep(t, now, p);
-		return;
+		return 0;
 	}
-	acct_leave_cpu(t, now);
+	acct_leave_cpu(t, now, p->ran_ns);
 	if (p->io_wait && acct_note_point(t, p, now)) {
 		t->state = LS_IDLE;
 		t->io_start_ns = t->last_ns;
 		t->io_timeout_ns = p->timeout_ns;
 		t->io_sleeps++;
-		return;
+		return 0;
 	}
 	t->state = LS_TICK_BLOCKED;
 	t->blocked_nr = p->nr;
 	t->blocked_abi = p->abi;
 	t->blocked_outer = acct_outer(t, p);
+	return 0;
 }
 
-/* Switched out although runnable: preempted, or its quota is used up. p: where, if in an IO wait (a loop that never sleeps
- * is recognised by this alone), else NULL. */
-static __always_inline void acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 cpu,
-					 const struct acct_throttle *thr)
+/* Switched out although runnable: preempted, or its quota is used up. p->io_wait: inside an IO wait; a loop that never sleeps
+ * is recognised by this alone. */
+ACCT_FN int acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 cpu,
+			 const struct acct_throttle *thr)
 {
-	if (t->state == LS_NONE)
-		return;
-	acct_leave_cpu(t, now);
-	if (p && p->io_wait)
+	if (!t || !p || !thr || t->state == LS_NONE)
+		return 0;
+	acct_leave_cpu(t, now, p->ran_ns);
+	if (p->io_wait)
 		acct_note_point(t, p, now);
 	t->state = LS_WAIT_TICK;
 	acct_wait_begin(t, now, cpu, thr);
+	return 0;
 }
 
 /* Woken. A wake-up of a thread that is not asleep changes nothing: waking is not switching. */
-static __always_inline void acct_wakeup(struct ls_thread *t, __u64 now, __u32 cpu, const struct acct_throttle *thr)
+ACCT_FN int acct_wakeup(struct ls_thread *t, __u64 now, __u32 cpu, const struct acct_throttle *thr)
 {
+	if (!t || !thr)
+		return 0;
 	t->events++;
 	if (!acct_asleep(t))
-		return;
+		return 0;
 	t->flags &= ~LS_F_SEEDED;
 	acct_advance(t, now);
 	t->state = t->state == LS_IDLE ? LS_WAIT_IO : LS_WAIT_TICK;
 	acct_wait_begin(t, now, cpu, thr);
+	return 0;
 }
 
 /* Switched in. c: the CPU on which it waited; clock: of t->throttle_ref. */
-static __always_inline void acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
+ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
 {
-	__u64 began = t->last_ns;
-	__u8 was = t->state;
+	__u64 began;
+	__u8 was;
 
-	if (was == LS_NONE)
-		return;
+	if (!t || t->state == LS_NONE)
+		return 0;
+	began = t->last_ns;
+	was = t->state;
 	t->events++;
 	t->flags &= ~LS_F_SEEDED;
 	acct_advance(t, now);
@@ -439,13 +491,17 @@ static __always_inline void acct_run(struct ls_thread *t, __u64 now, const struc
 	if (was == LS_WAIT_IO || was == LS_IDLE)
 		acct_naive(t, t->last_ns);
 	t->state = LS_TICK_CPU;
+	return 0;
 }
 
 /* Folds the state in progress into the sums, up to now, without leaving it: what a snapshot shows. Applied to a copy. */
-static __always_inline void acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
+ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
 {
-	__u64 began = t->last_ns;
+	__u64 began;
 
+	if (!t)
+		return 0;
+	began = t->last_ns;
 	acct_advance(t, now);
 	if (acct_waiting(t)) {
 		acct_charge(t, c, t->last_ns);
@@ -453,6 +509,7 @@ static __always_inline void acct_settle(struct ls_thread *t, __u64 now, const st
 	}
 	if (t->state == LS_IDLE || t->state == LS_WAIT_IO)
 		acct_naive(t, t->last_ns);
+	return 0;
 }
 
 #endif

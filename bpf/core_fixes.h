@@ -71,6 +71,19 @@ static __always_inline __u64 core_throttle_clock(__u64 ref)
 	return now > since ? total + (now - since) : total;
 }
 
+/* For how long a task that is on a CPU has been, in the run queue's clock: from the bookkeeping behind /proc/PID/schedstat
+ * (CONFIG_SCHED_INFO). 0 where that is off. */
+static __always_inline __u64 core_ran_ns(struct task_struct *p)
+{
+	__u64 arrived = 0, now;
+
+	if (!core_can_throttle() || !bpf_core_field_exists(p->sched_info.last_arrival))
+		return 0;
+	arrived = BPF_CORE_READ(p, sched_info.last_arrival);
+	now = BPF_CORE_READ(p, se.cfs_rq, rq, clock);
+	return arrived && now > arrived ? now - arrived : 0;
+}
+
 /* The CPU on whose run queue the task is: in thread_info since bcf9033e5449 (5.16) on x86, before in the task itself. */
 struct thread_info___cpu {
 	__u32 cpu;

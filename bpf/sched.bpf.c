@@ -67,7 +67,7 @@ static __always_inline struct ls_cpu *cpu_ring(__u32 cpu)
 static __always_inline void switched_out(struct task_struct *p, __u64 now, bool asleep, unsigned int state)
 {
 	struct ls_thread *t = observed(p);
-	struct acct_throttle thr;
+	struct acct_throttle thr = {};
 	struct acct_place place = {};
 
 	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
@@ -90,6 +90,8 @@ static __always_inline void switched_out(struct task_struct *p, __u64 now, bool 
 		if (state & TASK_STOPPED_OR_TRACED)
 			place.nr = LS_NR_STOPPED;
 	}
+	if (!acct_on_cpu(t))
+		place.ran_ns = core_ran_ns(p);
 	if (!asleep)
 		throttle_now(p, &thr);
 	write_begin(t);
@@ -150,7 +152,7 @@ SEC("tp_btf/sched_wakeup")
 int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
 {
 	struct ls_thread *t = observed(p);
-	struct acct_throttle thr;
+	struct acct_throttle thr = {};
 
 	if (!t)
 		return 0;

@@ -76,6 +76,9 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 		if (s->t.throttle_ref)
 			clock = core_throttle_clock(s->t.throttle_ref);
 	}
+	/* A missed switch-in must not show a loop that computes as one that waits. */
+	if (acct_waiting(&s->t) && p->on_cpu)
+		acct_missed_run(&s->t, s->now_ns, ring, core_ran_ns(p));
 	acct_settle(&s->t, s->now_ns, ring, clock);
 	s->start_boottime_ns = p->start_boottime;
 	s->tid = p->pid;

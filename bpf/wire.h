@@ -98,6 +98,7 @@ struct ls_thread {
 	__u64 outer_ns;      /* part of TICK_BLOCKED spent further out on the stack than the wait point: see acct_outer() */
 	__u64 events;        /* program runs that found this thread */
 	__u64 lost;          /* contradictions: a switch or wake-up that must have been missed */
+	__u64 repaired;      /* missed switches whose time the scheduler's own record told */
 
 	__u64 io_start_ns; /* while IDLE or WAIT_IO: when the wait fell asleep */
 	__u64 io_timeout_ns;
@@ -160,7 +161,7 @@ enum ls_counter {
 _Static_assert(sizeof(struct ls_point) == 48, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
 _Static_assert(sizeof(struct ls_culprit) == 40, "wire: ls_culprit");
-_Static_assert(sizeof(struct ls_thread) == 840, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_thread) == 848, "wire: ls_thread");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
 _Static_assert(sizeof(struct ls_snap) == 48 + sizeof(struct ls_thread), "wire: ls_snap");
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* main.c - the table of commands, nothing else. */
+#include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +23,10 @@ static void usage(FILE *out)
 
 int main(int argc, char **argv)
 {
+	/* Characters, not numbers: a decimal comma would break JSON and parsers of the table. */
+	setlocale(LC_CTYPE, "");
+	/* A reader that is gone is an error of a write, so that everything is detached on the way out. */
+	signal(SIGPIPE, SIG_IGN);
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

@@ -66,6 +66,10 @@ struct sched_entity {
 	unsigned char sched_delayed;
 };
 
+struct sched_info {
+	__u64 last_arrival;
+};
+
 typedef struct {
 	int counter;
 } atomic_t;
@@ -82,6 +86,7 @@ struct task_struct {
 	unsigned int on_cpu;
 	unsigned int on_rq;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	int pid;
 	int tgid;
 	__u64 start_time;

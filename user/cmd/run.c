@@ -76,6 +76,7 @@ static void become(char **argv, int go_fd, int exec_fd, bool keep_stdout)
 	while (read(go_fd, &c, 1) < 0 && errno == EINTR)
 		;
 	prctl(PR_SET_PDEATHSIG, 0);
+	signal(SIGPIPE, SIG_DFL); /* as a shell would have started it */
 	if (!keep_stdout)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	execvp(argv[0], argv);

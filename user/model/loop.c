@@ -196,6 +196,7 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 		r.naive_load = 0; /* a wait in progress may be shortened to its timeout only when it ends */
 	r.io_sleeps = (int64_t)since(before ? before->io_sleeps : 0, now->io_sleeps);
 	r.lost = (int64_t)since(before ? before->lost : 0, now->lost);
+	r.repaired = (int64_t)since(before ? before->repaired : 0, now->repaired);
 	delta_blocked(before, now, f->park_is_idle, wall, &r);
 	delta_waited(before, now, wall, &r);
 	*ret = r;

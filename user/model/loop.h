@@ -38,7 +38,7 @@ struct loop_sample {
 	uint64_t now_ns, birth_ns;
 	uint64_t state_ns[LOOP_NR_STATES];
 	uint64_t throttled_ns, naive_idle_ns, outer_ns;
-	uint64_t io_sleeps, events, lost;
+	uint64_t io_sleeps, events, lost, repaired;
 	char thread[LOOP_COMM_LEN];
 	const char *wait_syscall; /* static */
 	int wait_fd;

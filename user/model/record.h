@@ -95,6 +95,7 @@ struct loop_record {
 	size_t n_waited_for;
 
 	int64_t lost;         /* contradictions seen in this loop's events: each may have misplaced a stretch of time */
+	int64_t repaired;     /* missed switches whose time the scheduler's own record told: nothing is misplaced; -1 unknown */
 	double observer_cost; /* share of the interval that observing took from this loop; NAN unknown */
 	enum cost_kind cost_from;
 	bool in_progress_only; /* asleep for the whole interval: taken from the state in progress, no event was seen */

@@ -143,6 +143,7 @@ json_t *json_loop(const struct loop_record *r)
 	json_put(&o, "blocked_by", blocked_by(r));
 	json_put(&o, "waited_for", waited_for(r));
 	json_put(&o, "lost", json_count(r->lost));
+	json_put(&o, "repaired", json_count(r->repaired));
 	json_put(&o, "observer_cost", json_share(r->observer_cost));
 	put_additions(&o, r);
 	return json_object_take(&o);

@@ -117,13 +117,11 @@ static void check_task_storage(struct check_line *l)
 {
 	int ok = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL);
 
-	if (ok == 1)
-		ok = libbpf_probe_bpf_helper(BPF_PROG_TYPE_TRACING, BPF_FUNC_task_pt_regs, NULL);
 	l->what = "task storage";
 	if (ok == 1)
-		say(l, CHECK_OK, "", "maps per task, saved registers of tasks");
+		say(l, CHECK_OK, "", "maps per task");
 	else
-		say(l, CHECK_NO, "boot a kernel of 5.15 or later", "this kernel offers no task storage or task registers to BPF");
+		say(l, CHECK_NO, "boot a kernel of 5.15 or later", "this kernel offers no task storage to BPF");
 }
 
 static void check_statistics(struct check_line *l)

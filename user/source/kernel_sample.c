@@ -86,6 +86,7 @@ void kernel_sample(const struct ls_snap *s, struct loop_sample *ret)
 		.io_sleeps = t->io_sleeps,
 		.events = t->events,
 		.lost = t->lost,
+		.repaired = t->repaired,
 		.in_progress_only = t->flags & LS_F_SEEDED,
 		.ended = s->reason != LS_SNAP_LIVE,
 	};
