@@ -6,7 +6,8 @@ import pty
 import re
 import threading
 
-from harness import LOOPERS, PYTHON, READY, SOURCES, children_of, free_port, require_program, require_python_module, until
+from harness import (LOOPERS, PYTHON, READY, SOURCES, children_of, free_port, require_program, require_python_module,
+                     until, until_working)
 
 # pid: whose main thread is the loop; runtime and syscalls: what a record should say of it.
 Target = collections.namedtuple("Target", "name pid runtime syscalls min_load")
@@ -17,7 +18,8 @@ def start_redis(start):
     server, client = require_program("redis-server"), require_program("redis-benchmark")
     redis = start([server, "--port", "0", "--unixsocket", "redis.sock", "--save", "", "--appendonly", "no"],
                   r"[Rr]eady to accept connections")
-    start([client, "-s", "redis.sock", "-c", "4", "-n", "1000000000", "-t", "set,get"], r"SET")
+    start([client, "-s", "redis.sock", "-c", "4", "-n", "1000000000", "-t", "set,get"])
+    until_working(redis.pid)
     return Target("redis", redis.pid, "redis", ("epoll_wait",), 0.1)
 
 
@@ -35,7 +37,8 @@ def start_nginx(start):
     nginx = start([server, "-p", folder, "-e", "stderr", "-c", os.path.join(folder, "nginx.conf")],
                   r"start worker process \d+")
     worker = until(lambda: children_of(nginx.pid), 5, "nginx has a worker")[0]
-    start([client, "-t1", "-c4", "-d", "600", "http://127.0.0.1:%d/" % port], r"Running")
+    start([client, "-t1", "-c4", "-d", "600", "http://127.0.0.1:%d/" % port])
+    until_working(worker)
     return Target("nginx", worker, "nginx", ("epoll_wait",), 0.1)
 
 

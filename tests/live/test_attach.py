@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """attach and scan find and name the loops of real programs, soon, and nothing that is no loop."""
-import time
 import unittest
 
 import programs
-from harness import LOOPSCOPE, READY, LiveTest, LOOPERS, Observer, cases
+from harness import LOOPSCOPE, LiveTest, Observer, cases
 
 FIRST_RECORD = 0.3  # seconds beyond the first interval
 
@@ -61,7 +60,6 @@ class AttachSmall(LiveTest):
             self.check_record(record)
             check_target(self, target, record)
             self.assertEqual(record["comm"], name[:15])
-            self.assertGreaterEqual(record["io_sleeps"] or record["io_waits"], 98 * record["interval_s"])
         self.assertLess(observer.first_loop_after(target.pid), 1 + FIRST_RECORD)
 
 
@@ -124,16 +122,3 @@ class Scan(LiveTest):
         self.assertEqual(len([r for r in records if r["tid"] == churn.pid]), 3)
         threads = {r["tid"] for r in records if r["thread"] == "churn-thread"}
         self.assertGreaterEqual(len(threads), 6, "a new thread loops each 300 ms")
-
-    def test_loop_that_appears_later(self):
-        """A child's first loop begins after attach: -n picks it up by its name."""
-        late = self.start([LOOPERS + "/poll", "-p", "5ms", "-d", "60s"], READY)
-        observer = self.observe("attach", "-n", "pol[l]", "-i", "1", "-c", "4", "-o", "json")
-        observer.wait_for(lambda o: o.first_loop_after(late.pid), 10, "a first record")
-        later = self.start([LOOPERS + "/poll", "-d", "60s"], READY)
-        begun = time.time()
-        self.assertEqual(observer.wait_exit(15), 0, observer.errors)
-        records = observer.loops(later.pid)
-        self.assertTrue(records, "a process that began %.1f s before the end was not picked up" % (time.time() - begun))
-        for r in records:
-            self.check_record(r)

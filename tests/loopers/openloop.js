@@ -51,12 +51,12 @@ function onTimer() {
 }
 
 function stop() {
-	console.log(JSON.stringify({
+	const truth = JSON.stringify({
 		looper: 'node', pid: process.pid, tid: process.pid, start: (performance.timeOrigin + start) / 1000,
 		wall_s: (performance.now() - start) / 1000, cpu_s: (cpuMs() - cpuStart) / 1000,
 		due: due(), served, worst_late_s: worstLate / 1000, elu: samples,
-	}));
-	process.exit(0);
+	});
+	process.stdout.write(truth + '\n', () => process.exit(0)); // not before a pipe has taken all of it
 }
 
 process.on('SIGTERM', stop);
