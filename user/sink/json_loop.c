@@ -112,6 +112,7 @@ static void put_additions(struct json_object *o, const struct loop_record *r)
 {
 	json_put(o, "observer_cost_from", name_or_null(cost_kind_name(r->cost_from)));
 	json_put(o, "edges", json_string(edge_kind_name(r->edges)));
+	json_put(o, "repaired", json_count(r->repaired));
 	json_put(o, "io_sleeps", json_count(r->io_sleeps));
 	json_put(o, "thread_start_s", r->id.start_ns ? json_decimal((double)r->id.start_ns / 1e9, 6) : json_null());
 	json_put(o, "generation", json_integer(r->id.generation));
@@ -143,7 +144,6 @@ json_t *json_loop(const struct loop_record *r)
 	json_put(&o, "blocked_by", blocked_by(r));
 	json_put(&o, "waited_for", waited_for(r));
 	json_put(&o, "lost", json_count(r->lost));
-	json_put(&o, "repaired", json_count(r->repaired));
 	json_put(&o, "observer_cost", json_share(r->observer_cost));
 	put_additions(&o, r);
 	return json_object_take(&o);
