@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * symbols.h - from addresses in a process to names of functions: ELF symbol tables, separate debug files (build-id,
+ * debuglink, debuginfod where configured) through elfutils' libdwfl, JIT maps (/tmp/perf-PID.map in the target's own root and
+ * PID namespace), demangled. Stripped code reads "module+0x1234". Everything read is hostile: bounded.
+ *
+ * A symbolizer keeps modules per process (identity: pid + start time) and drops the least recently used; JIT maps are read
+ * again when they grew.
+ */
+#ifndef LOOPSCOPE_REGISTRY_SYMBOLS_H
+#define LOOPSCOPE_REGISTRY_SYMBOLS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct symbols;
+
+int symbols_new(struct symbols **ret);
+void symbols_free(struct symbols *s);
+
+/* Names of n addresses (innermost first; the first is exact, the others are return addresses, looked up at addr - 1). ret[i] is
+ * never NULL; the strings live until symbols_free() or until the process's entry is dropped at the next call for
+ * more than 64 other processes: copy what must live longer. A process that has ended reads "[unknown]+0x..." unless cached. */
+void symbols_resolve(struct symbols *s, pid_t pid, const uint64_t *addr, size_t n, const char **ret);
+
+#endif
