@@ -65,7 +65,8 @@ BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -mcpu=v3 -Wall -Wex
 	-I. -Ivmlinux $(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null)
 
 # --- what there is ----------------------------------------------------------------------------------------------------
-BPF_SRC := $(sort $(wildcard bpf/*.bpf.c))
+# The file that defines the maps comes first: libbpf 1.1's linker leaves offsets at 0 where an extern is met before its definition.
+BPF_SRC := bpf/sched.bpf.c $(filter-out bpf/sched.bpf.c,$(sort $(wildcard bpf/*.bpf.c)))
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 SKEL := $(BUILD)/gen/loopscope.skel.h
 LIB_SRC := $(sort $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))) $(sort $(wildcard targets/codec/*.c))

@@ -385,6 +385,19 @@ static __always_inline void acct_wait_end(struct ls_thread *t, const struct ls_c
 	t->throttle_ref = 0;
 }
 
+/* Where edges are measured, the call's return ends the IO wait, and with it what a loop that times its own call would see;
+ * else coming back to a CPU has to do for it. */
+static __always_inline void acct_enter_cpu(struct ls_thread *t)
+{
+	if (t->flags & LS_F_IN_IO) {
+		t->state = LS_IO_CPU;
+		return;
+	}
+	if (t->state == LS_WAIT_IO || t->state == LS_IDLE)
+		acct_naive(t, t->last_ns);
+	t->state = LS_TICK_CPU;
+}
+
 /* Its switch-in was missed: some kernels skip the tracepoint now and then (seen on a 6.18 guest, for perf and BPF alike: the
  * successor of a switch is not the predecessor of the CPU's next one). The scheduler's own record says when it came to
  * run, so the stretch is split there and nothing is lost but, after a sleep, the wake-up's delay. */
@@ -401,9 +414,7 @@ static __always_inline void acct_missed_run(struct ls_thread *t, __u64 now, cons
 	acct_advance(t, at);
 	if (acct_waiting(t))
 		acct_wait_end(t, c, 0, 0);
-	if (t->state == LS_WAIT_IO || t->state == LS_IDLE)
-		acct_naive(t, t->last_ns);
-	t->state = LS_TICK_CPU;
+	acct_enter_cpu(t);
 }
 
 /* The thread is switched out, so it was on a CPU. */
@@ -414,6 +425,25 @@ static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, __u64
 	if (!acct_on_cpu(t))
 		acct_missed_run(t, now, (const struct ls_cpu *)0, ran_ns);
 	acct_advance(t, now);
+}
+
+/* A wrapper's frame is smaller than this: a sleep further down, after an entry-only edge, is a callback's. */
+#define ACCT_WRAPPER_BYTES 512
+
+static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct acct_place *p, __u64 now)
+{
+	const struct ls_point *home;
+
+	if (!p->io_wait)
+		return 0;
+	if (!t->edges)
+		return acct_note_point(t, p, now);
+	if (!(t->flags & LS_F_IN_IO) || t->home < 0)
+		return 0;
+	if (!(t->flags & LS_F_ENTRY_ONLY))
+		return 1;
+	home = &t->points[t->home & (LS_POINTS - 1)];
+	return p->nr == home->nr && p->sp <= home->sp && home->sp - p->sp < ACCT_WRAPPER_BYTES;
 }
 
 /* Switched out asleep. */
@@ -427,10 +457,12 @@ ACCT_FN int acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *
 		return 0;
 	}
 	acct_leave_cpu(t, now, p->ran_ns);
-	if (p->io_wait && acct_note_point(t, p, now)) {
+	if (acct_sleeps_at_home(t, p, now)) {
 		t->state = LS_IDLE;
-		t->io_start_ns = t->last_ns;
-		t->io_timeout_ns = p->timeout_ns;
+		if (!t->edges) {
+			t->io_start_ns = t->last_ns;
+			t->io_timeout_ns = p->timeout_ns;
+		}
 		t->io_sleeps++;
 		return 0;
 	}
@@ -449,9 +481,9 @@ ACCT_FN int acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place
 	if (!t || !p || !thr || t->state == LS_NONE)
 		return 0;
 	acct_leave_cpu(t, now, p->ran_ns);
-	if (p->io_wait)
+	if (p->io_wait && !t->edges)
 		acct_note_point(t, p, now);
-	t->state = LS_WAIT_TICK;
+	t->state = t->flags & LS_F_IN_IO ? LS_WAIT_IO : LS_WAIT_TICK;
 	acct_wait_begin(t, now, cpu, thr);
 	return 0;
 }
@@ -488,9 +520,7 @@ ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u
 		acct_wait_end(t, c, clock, t->last_ns - began);
 	else
 		t->lost++;
-	if (was == LS_WAIT_IO || was == LS_IDLE)
-		acct_naive(t, t->last_ns);
-	t->state = LS_TICK_CPU;
+	acct_enter_cpu(t);
 	return 0;
 }
 
@@ -507,9 +537,64 @@ ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, 
 		acct_charge(t, c, t->last_ns);
 		acct_throttled(t, t->last_ns - began, clock);
 	}
-	if (t->state == LS_IDLE || t->state == LS_WAIT_IO)
+	if (t->state == LS_IDLE || t->state == LS_WAIT_IO || (t->flags & LS_F_IN_IO))
 		acct_naive(t, t->last_ns);
 	return 0;
+}
+
+/* --- measured edges ---------------------------------------------------------------------------------------------------- */
+
+/* The thread, on its CPU, enters an IO wait. Returns 1 where it is the loop's own. */
+ACCT_FN int acct_io_enter(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 edges, __u32 entry_only)
+{
+	if (!t || !p)
+		return 0;
+	t->edges = edges;
+	t->flags &= ~(LS_F_SEEDED | LS_F_IN_IO | LS_F_ENTRY_ONLY);
+	t->events++;
+	if (!acct_on_cpu(t)) /* the first edge of a thread that was found asleep, or a missed switch */
+		acct_missed_run(t, now, (const struct ls_cpu *)0, p->ran_ns);
+	acct_advance(t, now);
+	t->state = LS_TICK_CPU;
+	if (!acct_note_point(t, p, now))
+		return 0;
+	t->flags |= entry_only ? LS_F_IN_IO | LS_F_ENTRY_ONLY : LS_F_IN_IO;
+	if (!entry_only)
+		t->state = LS_IO_CPU;
+	t->io_start_ns = t->last_ns;
+	t->io_timeout_ns = p->timeout_ns;
+	return 1;
+}
+
+/* The loop's own IO wait returns. */
+ACCT_FN int acct_io_exit(struct ls_thread *t, __u64 now)
+{
+	if (!t || !(t->flags & LS_F_IN_IO))
+		return 0;
+	acct_advance(t, now);
+	acct_naive(t, t->last_ns);
+	t->events++;
+	t->flags &= ~LS_F_IN_IO;
+	if (t->state == LS_IO_CPU)
+		t->state = LS_TICK_CPU;
+	return 0;
+}
+
+/* Edges are measured no more: from here on by the scheduler alone. */
+static __always_inline void acct_drop_edges(struct ls_thread *t)
+{
+	t->edges = 0;
+	t->flags &= ~(LS_F_IN_IO | LS_F_ENTRY_ONLY);
+	if (t->state == LS_IO_CPU)
+		t->state = LS_TICK_CPU;
+}
+
+/* Accounting begins at now, with the thread on its CPU. */
+static __always_inline void acct_begin_running(struct ls_thread *t, __u64 now)
+{
+	t->birth_ns = t->last_ns = now;
+	t->home = -1;
+	t->state = LS_TICK_CPU;
 }
 
 #endif

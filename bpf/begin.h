@@ -16,12 +16,23 @@ const volatile bool ls_only_targets = false; /* attach, run: only processes in l
 const volatile __u32 ls_self_tgid = 0;       /* our own process is not observed */
 const volatile __u64 ls_max_threads = 65536; /* storage is never given to more at a time: bounded kernel memory */
 
+const volatile bool ls_measure = false;      /* edges may be measured: the parts that single ticks need are in use */
+const volatile bool ls_stream = false;       /* every edge goes to ls_events */
+const volatile __u64 ls_slow_ns = 0;         /* ticks at least so long are sent; 0: none */
+
 __u64 ls_n_threads = 0; /* that have storage now */
+__u32 ls_edges = 0;     /* changes whenever the edges are attached or detached; 0: not measured */
+__u32 ls_epoch = 1;     /* counts the intervals that user space reads */
 #else
 extern const volatile bool ls_only_targets;
 extern const volatile __u32 ls_self_tgid;
 extern const volatile __u64 ls_max_threads;
+extern const volatile bool ls_measure;
+extern const volatile bool ls_stream;
+extern const volatile __u64 ls_slow_ns;
 extern __u64 ls_n_threads;
+extern __u32 ls_edges;
+extern __u32 ls_epoch;
 #endif
 
 static __always_inline bool may_begin(struct task_struct *p)
@@ -35,32 +46,49 @@ static __always_inline bool may_begin(struct task_struct *p)
 	return tgid != ls_self_tgid;
 }
 
-/* preempted: NULL where the thread falls (or is) asleep. The state is complete before another CPU can see it. */
+/* An empty state to be filled and handed to publish(). NULL where no more threads may be observed. */
+static __always_inline struct ls_thread *begin_room(__u32 scratch)
+{
+	struct ls_snap *room = bpf_map_lookup_elem(&ls_scratch, &scratch);
+
+	if (!room)
+		return NULL;
+	if (ls_n_threads >= ls_max_threads) {
+		count(LS_C_NO_STORAGE);
+		return NULL;
+	}
+	__builtin_memset(&room->t, 0, sizeof(room->t));
+	return &room->t;
+}
+
+/* The state is complete before another CPU can see it. */
+static __always_inline struct ls_thread *publish(struct task_struct *p, struct ls_thread *filled)
+{
+	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, filled, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!t) {
+		count(LS_C_NO_STORAGE);
+		return NULL;
+	}
+	__sync_fetch_and_add(&ls_n_threads, 1);
+	count(LS_C_THREADS);
+	return t;
+}
+
+/* preempted: NULL where the thread falls (or is) asleep. */
 static __always_inline void begin(struct task_struct *p, __u64 now, const struct acct_place *place,
 				  const struct acct_throttle *preempted, __u32 cpu, __u32 scratch, __u8 flags)
 {
-	struct ls_snap *room = bpf_map_lookup_elem(&ls_scratch, &scratch);
-	struct ls_thread *t;
+	struct ls_thread *t = begin_room(scratch);
 
-	if (!room)
+	if (!t)
 		return;
-	if (ls_n_threads >= ls_max_threads) {
-		count(LS_C_NO_STORAGE);
-		return;
-	}
-	t = &room->t;
-	__builtin_memset(t, 0, sizeof(*t));
 	if (preempted)
 		acct_begin_preempted(t, now, place, cpu, preempted);
 	else
 		acct_begin_asleep(t, now, place);
 	t->flags = flags;
-	if (!bpf_task_storage_get(&ls_threads, p, t, BPF_LOCAL_STORAGE_GET_F_CREATE)) {
-		count(LS_C_NO_STORAGE);
-		return;
-	}
-	__sync_fetch_and_add(&ls_n_threads, 1);
-	count(LS_C_THREADS);
+	publish(p, t);
 }
 
 #endif

@@ -50,6 +50,30 @@ struct ls_map_ended {
 };
 LS_MAP struct ls_map_ended ls_ended SEC(".maps");
 
+/* Single ticks, only of threads whose edges are measured; ls_stacks: user stacks by id, shared, never freed while we run. */
+struct ls_map_ticks {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ls_ticks);
+};
+LS_MAP struct ls_map_ticks ls_ticks_of SEC(".maps");
+
+struct ls_map_stacks {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16384);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, LS_STACK_FRAMES * sizeof(__u64));
+};
+LS_MAP struct ls_map_stacks ls_stacks SEC(".maps");
+
+/* struct ls_edge and ls_slow. Resized to a page where ticks are not measured. */
+struct ls_map_events {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 23);
+};
+LS_MAP struct ls_map_events ls_events SEC(".maps");
+
 struct ls_map_counters {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, LS_NR_COUNTERS);
@@ -60,14 +84,22 @@ LS_MAP struct ls_map_counters ls_counters SEC(".maps");
 
 /* Room to build a thread's state in: it is larger than the BPF stack. One for the switch (runs with interrupts off), one for
  * the iterators (interrupts on). */
-enum { LS_SCRATCH_EVENT = 0, LS_SCRATCH_ITER = 1 };
+enum { LS_SCRATCH_EVENT = 0, LS_SCRATCH_ITER = 1, LS_SCRATCH_EDGE = 2 };
 struct ls_map_scratch {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
+	__uint(max_entries, 3);
 	__type(key, __u32);
 	__type(value, struct ls_snap);
 };
 LS_MAP struct ls_map_scratch ls_scratch SEC(".maps");
+
+struct ls_map_tick_scratch {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ls_tick_snap);
+};
+LS_MAP struct ls_map_tick_scratch ls_tick_scratch SEC(".maps");
 
 /* Orders memory between the writer of a thread's state and the snapshot on another CPU. x86 keeps stores and loads in order, the
  * compiler has to be told; elsewhere an atomic that returns a value is a full barrier. */

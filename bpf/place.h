@@ -237,12 +237,34 @@ static __always_inline __u64 place_uring_timeout(const struct place_args *args)
 	return place_read_time(ts, 1);
 }
 
-/* Reads where `task`, which is off the CPU or about to leave it, is. own_memory: its user memory is the one mapped now
- * (it is the task that is being switched out), so timeouts that are passed by pointer can be read. */
-static __always_inline void place_read(struct task_struct *task, struct acct_place *p, bool own_memory)
+/* What an IO wait's arguments say. own_memory: the task's user memory is the one mapped now, so timeouts that are passed by
+ * pointer can be read. */
+static __always_inline void place_details(struct acct_place *p, const struct place_io *io, const struct place_args *args,
+					  bool own_memory)
+{
+	if (io->fd_arg)
+		p->fd = (__s32)args->a[0];
+	if (io->nfds_arg)
+		p->nfds = (__s32)place_arg(args, io->nfds_arg);
+	if (io->timeout == PLACE_MS) {
+		__s32 ms = (__s32)place_arg(args, io->timeout_arg);
+
+		p->timeout_ns = ms < 0 ? LS_NO_TIMEOUT : (__u64)ms * 1000000;
+	} else if (own_memory && io->timeout == PLACE_TIMESPEC) {
+		p->timeout_ns = place_read_time(place_arg(args, io->timeout_arg), 1);
+	} else if (own_memory && io->timeout == PLACE_TIMEVAL) {
+		p->timeout_ns = place_read_time(place_arg(args, io->timeout_arg), 1000);
+	} else if (own_memory && io->timeout == PLACE_URING) {
+		p->timeout_ns = place_uring_timeout(args);
+	}
+}
+
+/* Reads where `task` is, which is off the CPU, about to leave it, or in a system call. args: left as they are where it is in
+ * none. own_memory: as above. */
+static __always_inline void place_read_args(struct task_struct *task, struct acct_place *p, struct place_args *args,
+					    bool own_memory)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct place_args args = {};
 	struct place_io io = {};
 
 	p->io_wait = 0;
@@ -252,30 +274,23 @@ static __always_inline void place_read(struct task_struct *task, struct acct_pla
 	p->nr = LS_NR_UNKNOWN;
 	if (!regs)
 		return;
-	if (!place_syscall(task, regs, p, &args)) {
+	if (!place_syscall(task, regs, p, args)) {
 		p->nr = place_fault(regs) ? LS_NR_PAGE_FAULT : LS_NR_UNKNOWN;
 		return;
 	}
 	if (p->abi == LS_ABI_IA32 ? !place_io_ia32(p->nr, &io) : !place_io_native(p->nr, &io))
 		return;
-	if (io.timeout == PLACE_URING && (!(args.a[3] & PLACE_URING_GETEVENTS) || !(__u32)args.a[2]))
+	if (io.timeout == PLACE_URING && (!(args->a[3] & PLACE_URING_GETEVENTS) || !(__u32)args->a[2]))
 		return; /* submits, waits for nothing */
 	p->io_wait = 1;
-	if (io.fd_arg)
-		p->fd = (__s32)args.a[0];
-	if (io.nfds_arg)
-		p->nfds = (__s32)place_arg(&args, io.nfds_arg);
-	if (io.timeout == PLACE_MS) {
-		__s32 ms = (__s32)place_arg(&args, io.timeout_arg);
+	place_details(p, &io, args, own_memory);
+}
 
-		p->timeout_ns = ms < 0 ? LS_NO_TIMEOUT : (__u64)ms * 1000000;
-	} else if (own_memory && io.timeout == PLACE_TIMESPEC) {
-		p->timeout_ns = place_read_time(place_arg(&args, io.timeout_arg), 1);
-	} else if (own_memory && io.timeout == PLACE_TIMEVAL) {
-		p->timeout_ns = place_read_time(place_arg(&args, io.timeout_arg), 1000);
-	} else if (own_memory && io.timeout == PLACE_URING) {
-		p->timeout_ns = place_uring_timeout(&args);
-	}
+static __always_inline void place_read(struct task_struct *task, struct acct_place *p, bool own_memory)
+{
+	struct place_args args = {};
+
+	place_read_args(task, p, &args, own_memory);
 }
 
 #endif

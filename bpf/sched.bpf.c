@@ -14,6 +14,7 @@
 #include "bpf/maps.h"
 #include "bpf/place.h"
 #include "bpf/begin.h"
+#include "bpf/edges.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -64,11 +65,13 @@ static __always_inline struct ls_cpu *cpu_ring(__u32 cpu)
 	return bpf_map_lookup_elem(&ls_cpus, &cpu);
 }
 
-static __always_inline void switched_out(struct task_struct *p, __u64 now, bool asleep, unsigned int state)
+static __always_inline void switched_out(void *ctx, struct task_struct *p, __u64 now, bool asleep, unsigned int state)
 {
 	struct ls_thread *t = observed(p);
 	struct acct_throttle thr = {};
 	struct acct_place place = {};
+	struct place_args args = {};
+	struct ls_ticks *k;
 
 	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
 		return;
@@ -83,7 +86,7 @@ static __always_inline void switched_out(struct task_struct *p, __u64 now, bool 
 		begin(p, now, &place, asleep ? NULL : &thr, bpf_get_smp_processor_id(), LS_SCRATCH_EVENT, 0);
 		return;
 	}
-	place_read(p, &place, true);
+	place_read_args(p, &place, &args, true);
 	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
 		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
 		place.io_wait = 0;
@@ -100,32 +103,56 @@ static __always_inline void switched_out(struct task_struct *p, __u64 now, bool 
 	else
 		acct_preempt(t, now, &place, bpf_get_smp_processor_id(), &thr);
 	write_end(t);
+	if (!ls_measure || t->state != LS_TICK_BLOCKED)
+		return;
+	k = ticks_of(p);
+	if (k && ls_slow_ns)
+		note_block(ctx, k, now, &place, &args);
 }
 
 static __always_inline void switched_in(struct task_struct *p, __u64 now)
 {
 	struct ls_thread *t = observed(p);
 	struct ls_cpu *ring = NULL;
-	__u64 clock;
+	__u64 clock, since;
+	struct ls_ticks *k;
+	__u8 state;
 
 	if (!t)
 		return;
+	if (t->edges && t->edges != ls_edges)
+		acct_drop_edges(t);
 	clock = throttle_end(t);
 	if (acct_waiting(t))
 		ring = cpu_ring(t->wait_cpu);
+	state = t->state;
+	since = t->last_ns;
 	write_begin(t);
 	acct_run(t, now, ring, clock);
 	write_end(t);
+	if (!ls_measure || !t->edges)
+		return;
+	k = ticks_of(p);
+	if (!k)
+		return;
+	if ((t->flags & LS_F_ENTRY_ONLY) && state == LS_WAIT_IO) {
+		end_io(p, t, k, now, LS_RET_UNKNOWN);
+		return;
+	}
+	if (state != LS_WAIT_TICK || !ls_slow_ns)
+		return;
+	note_unblock(k, since - k->tick.blocked.ns);
+	note_wait(k, ring, since, now);
 }
 
-static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+static __always_inline int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
 	struct ls_cpu *ring = cpu_ring(bpf_get_smp_processor_id());
 	__u64 now = bpf_ktime_get_ns();
 
 	/* A thread with a signal pending does not get to sleep: its state is back at 0 (running) although it asked to. */
 	if (prev->pid)
-		switched_out(prev, now, !preempt && state && prev->__state, state);
+		switched_out(ctx, prev, now, !preempt && state && prev->__state, state);
 	if (next->pid)
 		switched_in(next, now);
 	if (ring)
@@ -137,13 +164,13 @@ static __always_inline int on_switch(bool preempt, struct task_struct *prev, str
 SEC("tp_btf/sched_switch")
 int BPF_PROG(ls_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	return on_switch(preempt, prev, next, prev_state);
+	return on_switch(ctx, preempt, prev, next, prev_state);
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(ls_sched_switch_5_15, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	return on_switch(preempt, prev, next, core_old_prev_state(prev));
+	return on_switch(ctx, preempt, prev, next, core_old_prev_state(prev));
 }
 
 /* sched_wakeup, not sched_waking: it fires when the thread is on a run queue, with the lock held that serialises it with
@@ -154,7 +181,7 @@ int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
 	struct ls_thread *t = observed(p);
 	struct acct_throttle thr = {};
 
-	if (!t)
+	if (!t || !acct_asleep(t)) /* waking is not switching: it may be on its CPU, in the middle of an edge */
 		return 0;
 	throttle_now(p, &thr);
 	write_begin(t);
@@ -187,6 +214,14 @@ static __always_inline void send_ended(struct task_struct *p, struct ls_thread *
 	bpf_ringbuf_submit(s, 0);
 }
 
+static __always_inline void stop_measured(struct task_struct *p, __u64 now)
+{
+	struct ls_ticks *k = ticks_of(p);
+
+	if (k)
+		stop_loop(p, k, now);
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
 {
@@ -198,6 +233,8 @@ int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
 		t->flags |= LS_F_DEAD;
 		write_end(t);
 		send_ended(p, t, LS_SNAP_EXIT);
+		if (ls_measure)
+			stop_measured(p, t->last_ns);
 		__sync_fetch_and_sub(&ls_n_threads, 1);
 	}
 	if (ls_only_targets && p->signal->live.counter == 0) {
@@ -221,6 +258,8 @@ int BPF_PROG(ls_sched_process_exec, struct task_struct *p)
 	acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
 	write_end(t);
 	send_ended(p, t, LS_SNAP_EXEC);
+	if (ls_measure)
+		stop_measured(p, t->last_ns);
 	write_begin(t);
 	acct_restart(t);
 	write_end(t);

@@ -10,6 +10,7 @@
 #include "bpf/maps.h"
 #include "bpf/place.h"
 #include "bpf/begin.h"
+#include "bpf/edges.h"
 
 #define SNAPSHOT_TRIES 4
 
@@ -87,5 +88,99 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	s->pad = 0;
 	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
 	bpf_seq_write(ctx->meta->seq, s, sizeof(*s));
+	return 0;
+}
+
+/* The measured ticks of each thread: durations and counts, not the tick in progress. */
+SEC("iter/task")
+int ls_tick_walk(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task;
+	struct ls_tick_snap *s;
+	struct ls_ticks *k;
+	__u32 zero = 0;
+
+	if (!p)
+		return 0;
+	k = bpf_task_storage_get(&ls_ticks_of, p, NULL, 0);
+	s = bpf_map_lookup_elem(&ls_tick_scratch, &zero);
+	if (!k || !s)
+		return 0;
+	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
+		__u32 seq = seq_read(&k->seq);
+
+		if (seq & 1 || bpf_probe_read_kernel(&s->k, sizeof(s->k), k) || seq_read(&k->seq) != seq)
+			continue;
+		s->now_ns = bpf_ktime_get_ns();
+		s->start_boottime_ns = p->start_boottime;
+		s->tid = p->pid;
+		s->tgid = p->tgid;
+		s->generation = 0;
+		s->pad = 0;
+		bpf_seq_write(ctx->meta->seq, s, sizeof(*s));
+		return 0;
+	}
+	count(LS_C_TORN);
+	return 0;
+}
+
+/* A tick is running and has been for so long that it is worth telling before it ends. */
+static __always_inline bool stalled(const struct ls_ticks *k, const struct ls_thread *t, __u64 now)
+{
+	if (!ls_slow_ns || !k->tick.start_ns || t->edges != ls_edges || k->call == LS_CALL_OWN)
+		return false;
+	if (t->state == LS_IDLE || t->state == LS_WAIT_IO)
+		return false;
+	return now > k->tick.start_ns && now - k->tick.start_ns >= ls_slow_ns;
+}
+
+/* k and t are read one after the other: a tick that ends in between shows as one that is about to end. */
+SEC("iter/task")
+int ls_pulse_walk(struct bpf_iter__task *ctx)
+{
+	struct task_struct *p = ctx->task;
+	__u32 zero = 0, room = LS_SCRATCH_ITER;
+	struct ls_pulse pulse = {};
+	struct ls_tick_snap *ks;
+	struct ls_cpu *ring = NULL;
+	struct ls_thread *t;
+	struct ls_slow *slow;
+	struct ls_ticks *k;
+	struct ls_snap *s;
+	__u64 clock = 0;
+
+	if (!p)
+		return 0;
+	k = bpf_task_storage_get(&ls_ticks_of, p, NULL, 0);
+	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	ks = bpf_map_lookup_elem(&ls_tick_scratch, &zero);
+	s = bpf_map_lookup_elem(&ls_scratch, &room);
+	if (!k || !t || !ks || !s || t->flags & LS_F_DEAD)
+		return 0;
+	pulse.now_ns = bpf_ktime_get_ns();
+	pulse.start_boottime_ns = p->start_boottime;
+	pulse.tid = p->pid;
+	pulse.tgid = p->tgid;
+	pulse.generation = t->generation;
+	pulse.waits = k->io_waits + k->empty_polls;
+	if (stalled(k, t, pulse.now_ns) && copy_whole(&s->t, t)) {
+		if (acct_waiting(&s->t)) {
+			ring = bpf_map_lookup_elem(&ls_cpus, &s->t.wait_cpu);
+			if (s->t.throttle_ref)
+				clock = core_throttle_clock(s->t.throttle_ref);
+		}
+		acct_settle(&s->t, pulse.now_ns, ring, clock);
+		pulse.stalled = 1;
+	}
+	bpf_seq_write(ctx->meta->seq, &pulse, sizeof(pulse));
+	if (!pulse.stalled)
+		return 0;
+	slow = (struct ls_slow *)&ks->k; /* room enough: asserted in wire.h */
+	fill_slow(slow, p, &s->t, k);
+	slow->held = 0;
+	slow->in_progress = 1;
+	if (bpf_probe_read_kernel(&slow->tick, sizeof(slow->tick), &k->tick))
+		slow->tick.start_ns = 0;
+	bpf_seq_write(ctx->meta->seq, slow, sizeof(*slow));
 	return 0;
 }

@@ -48,6 +48,8 @@ enum ls_abi {
 enum ls_flags {
 	LS_F_SEEDED = 1,   /* found asleep when observation began; no event seen since */
 	LS_F_DEAD = 2,     /* exited: its last sums have been sent */
+	LS_F_IN_IO = 4,    /* edges are measured, and it is inside its own IO wait */
+	LS_F_ENTRY_ONLY = 8, /* of the edges only the wait's entry is seen: a return to the CPU after a sleep ends it */
 };
 
 /* A place where the thread waited for IO. The outermost one that repeats is the loop's. */
@@ -108,6 +110,8 @@ struct ls_thread {
 	__u32 wait_cpu;
 	__u8 blocked_outer; /* while TICK_BLOCKED: counts as outer */
 	__u8 pad0[3];
+	__u32 edges; /* the value of ls_edges under which its edges are measured; 0: by the scheduler alone */
+	__u32 pad1;
 
 	struct ls_point points[LS_POINTS];
 	struct ls_blocked blocked[LS_BLOCKED];
@@ -128,6 +132,149 @@ struct ls_cpu {
 	__u32 pos;
 	__u32 pad;
 	struct ls_cpu_slot ring[LS_CPU_RING];
+};
+
+/* --- single ticks: only threads whose edges are measured ----------------------------------------------------------------- */
+
+#define LS_HIST_SUB_BITS 5 /* buckets as in user/model/hist.h; source/kernel_ticks.c asserts that they agree */
+#define LS_HIST_LIMIT_BITS 42
+#define LS_HIST_BUCKETS 1217
+#define LS_CAUSES 12  /* sleeps and waits remembered per tick */
+#define LS_SAMPLES 16 /* different stacks sampled per tick */
+#define LS_STACK_FRAMES 64
+#define LS_NO_STACK (-1)
+
+/* Kinds as in user/model/slow_tick.h. Append only. */
+enum ls_cause_kind {
+	LS_CAUSE_SYSCALL = 1,
+	LS_CAUSE_FAULT = 2,
+	LS_CAUSE_WAIT = 3,
+};
+
+struct ls_cause {
+	__u64 ns;
+	__u64 args[4]; /* of the system call; args[0]: the page fault's address */
+	__s32 stack;   /* id in ls_stacks, negative: none */
+	__u32 nr;      /* system call, or the tgid that had the CPU */
+	__u32 count;
+	__u8 kind; /* enum ls_cause_kind; 0: slot free */
+	__u8 abi;
+	__u8 pad[2];
+	char comm[LS_COMM_LEN];
+};
+
+struct ls_sample {
+	__s32 stack;
+	__u32 count;
+};
+
+/* The tick in progress, or the last one while in the IO wait. */
+struct ls_tick {
+	__u64 start_ns; /* 0: not known yet */
+	__u64 base_cpu_ns, base_blocked_ns, base_wait_ns, base_throttled_ns; /* the thread's sums when it began */
+	__s64 events; /* that the wait before it returned */
+	struct ls_cause causes[LS_CAUSES];
+	__u64 cause_other_ns; /* did not fit, or too short to be remembered */
+	struct ls_cause blocked; /* while TICK_BLOCKED: where; ns is when it began */
+	struct ls_sample samples[LS_SAMPLES];
+	__u32 n_samples; /* all, those without room included */
+	__u32 pad;
+};
+
+struct ls_ticks {
+	__u32 seq; /* as in struct ls_thread */
+	__u8 call; /* enum ls_call: the IO wait it is in */
+	__u8 empty; /* the last wait was an empty poll: timeout 0, nothing returned */
+	__u8 started; /* loop_start was sent */
+	__u8 pad0;
+	__u32 epoch; /* of the maxima */
+	__u32 event_seq; /* of the event stream: counts the lost ones too */
+	__u64 io_ns;     /* the wait began: the first of a row of empty polls */
+	__u64 call_ns;   /* this call began */
+	__u64 exit_ns;   /* the last call ended */
+	__u64 call_wait_ns; /* WAIT_IO when the call began */
+	__u64 io_waits, ticks, empty_polls, io_events;
+	__u64 spin_ns; /* in empty polls and the bare steps between them */
+	__u64 late_n, late_ns, late_wait_ns; /* timeouts that overran; by how much; of that, waiting for the CPU */
+	__u64 tick_sum_ns, io_sum_ns;
+	__u64 tick_max_ns, tick_max_before_ns; /* in this epoch, in the one before */
+	__u64 io_max_ns, io_max_before_ns;
+	__u64 slow_window_ns; /* rate limit */
+	__u32 slow_in_window;
+	__u32 slow_held;
+	__u64 slow_ticks; /* all, the held back included */
+	__u64 stack_window_ns;
+	__u32 stacks_in_window;
+	__s32 home_fd;
+	__u64 fault_addr;
+	struct ls_tick tick;
+	__u32 tick_hist[LS_HIST_BUCKETS];
+	__u32 io_hist[LS_HIST_BUCKETS];
+};
+
+#define LS_RET_UNKNOWN (-4096LL) /* where the call's return is not seen: no errno */
+
+enum ls_call {
+	LS_CALL_NONE = 0,
+	LS_CALL_OWN = 1,    /* at the own wait point */
+	LS_CALL_NESTED = 2, /* inside a callback */
+	LS_CALL_ENTERED = 3, /* own, of which only the entry is seen: may be over already */
+};
+
+/* Through the ring buffer ls_events. */
+enum ls_event_type {
+	LS_EV_SLOW = 1,       /* struct ls_slow */
+	LS_EV_LOOP_START = 2, /* struct ls_edge for these */
+	LS_EV_TICK_START = 3,
+	LS_EV_IO_START = 4,
+	LS_EV_IO_END = 5,
+	LS_EV_TICK_END = 6,
+	LS_EV_LOOP_STOP = 7,
+};
+
+struct ls_edge {
+	__u32 type; /* enum ls_event_type */
+	__u32 seq;  /* per thread; a gap is what was lost */
+	__u32 tid, tgid;
+	__u64 ns;
+	__u64 timeout_ns; /* IO_START */
+	__s64 count;      /* IO_END: events, or a negative errno */
+};
+
+struct ls_slow {
+	__u32 type;
+	__u32 held; /* slow ticks of this loop held back since the last one sent */
+	__u32 tid, tgid;
+	__u64 start_boottime_ns;
+	__u64 now_ns; /* its end; or now, in progress */
+	__u64 cpu_ns, blocked_ns, wait_ns, throttled_ns;
+	__u32 generation;
+	__u8 in_progress;
+	__u8 state; /* enum ls_state, in progress */
+	__u8 pad[2];
+	char comm[LS_COMM_LEN];
+	struct ls_tick tick;
+};
+
+/* From the frequent walk over measured threads: how fast each goes, for the budget; followed by a struct ls_slow where its
+ * tick has been running for too long. */
+struct ls_pulse {
+	__u64 now_ns;
+	__u64 start_boottime_ns;
+	__u32 tid, tgid;
+	__u32 generation;
+	__u32 stalled;
+	__u64 waits; /* IO waits and empty polls, ever */
+};
+
+/* From the walk over measured threads: what struct ls_snap is for struct ls_thread. */
+struct ls_tick_snap {
+	__u64 now_ns;
+	__u64 start_boottime_ns;
+	__u32 tid, tgid;
+	__u32 generation;
+	__u32 pad;
+	struct ls_ticks k;
 };
 
 enum ls_snap_reason {
@@ -155,14 +302,20 @@ enum ls_counter {
 	LS_C_NO_STORAGE = 1,   /* a thread that could not be given storage (memory, or the limit) */
 	LS_C_TORN = 2,         /* snapshots given up after retries: the thread's sums come with the next one */
 	LS_C_THREADS = 3,      /* threads given storage */
+	LS_C_EVENTS_LOST = 4,  /* edges that found no room in ls_events: their sequence numbers show where */
+	LS_C_SLOW_LOST = 5,    /* slow ticks likewise */
+	LS_C_STACK_LOST = 6,   /* stacks that could not be taken or kept */
 	LS_NR_COUNTERS = 8,
 };
 
 _Static_assert(sizeof(struct ls_point) == 48, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
 _Static_assert(sizeof(struct ls_culprit) == 40, "wire: ls_culprit");
-_Static_assert(sizeof(struct ls_thread) == 848, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_thread) == 856, "wire: ls_thread");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
+_Static_assert(sizeof(struct ls_cause) == 72, "wire: ls_cause");
+_Static_assert(sizeof(struct ls_slow) <= sizeof(struct ls_ticks), "wire: ls_slow is built in ls_ticks' room");
+_Static_assert(sizeof(struct ls_edge) == 40, "wire: ls_edge");
 _Static_assert(sizeof(struct ls_snap) == 48 + sizeof(struct ls_thread), "wire: ls_snap");
 
 #endif

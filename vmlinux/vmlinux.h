@@ -8,6 +8,7 @@
  */
 #ifndef LOOPSCOPE_VMLINUX_H
 #define LOOPSCOPE_VMLINUX_H
+#define __VMLINUX_H__ /* tells libbpf's headers which names the registers have */
 
 typedef signed char __s8;
 typedef unsigned char __u8;
@@ -27,6 +28,7 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_STACK_TRACE = 7,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -36,6 +38,7 @@ enum {
 	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1U << 0,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1U << 0,
+	BPF_F_USER_STACK = 1U << 8,
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

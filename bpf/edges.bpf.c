@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+/*
+ * edges.bpf.c - exact edges of the IO waits of observed threads: one body, entered from syscall tracepoints, from fentry and
+ * fexit, or from uprobes on the wrappers in libc and on the loops' entry points. User space attaches one kind.
+ *
+ * What a thread that nobody observes pays: for its IO waits one look-up; with tracepoints the kernel takes its slow path on every
+ * system call of every process (figures: make bench).
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "bpf/core_fixes.h"
+#include "bpf/edges.h"
+#include "bpf/place.h"
+
+static __always_inline struct ls_thread *thread_of(struct task_struct *p, __u64 now)
+{
+	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+
+	if (t)
+		return t->flags & LS_F_DEAD ? NULL : t;
+	if (!may_begin(p))
+		return NULL;
+	t = begin_room(LS_SCRATCH_EDGE);
+	if (!t)
+		return NULL;
+	acct_begin_running(t, now);
+	return publish(p, t);
+}
+
+static __always_inline struct ls_ticks *ticks_make(struct task_struct *p)
+{
+	return bpf_task_storage_get(&ls_ticks_of, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline int io_enter(struct task_struct *p, const struct acct_place *place, bool entry_only)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct ls_thread *t = thread_of(p, now);
+	struct ls_ticks *k;
+	__u64 start, exit_ns;
+	int own, was, was_empty;
+
+	if (!t)
+		return 0;
+	k = ticks_of(p);
+	if (!k)
+		k = ticks_make(p);
+	if (!k) {
+		count(LS_C_NO_STORAGE);
+		return 0;
+	}
+	if (t->state == LS_NONE)
+		acct_begin_running(t, now);
+	if (t->edges != ls_edges) { /* a new beginning: what was open when the edges went away is not known */
+		k->tick.start_ns = 0;
+		k->call = LS_CALL_NONE;
+		k->empty = 0;
+	}
+	start = k->tick.start_ns;
+	exit_ns = k->exit_ns;
+	was_empty = k->empty;
+	seq_step(&t->seq);
+	seq_step(&k->seq);
+	own = acct_io_enter(t, now, place, ls_edges, entry_only);
+	was = ticks_enter(k, t, place->fd, own, ls_epoch);
+	seq_step(&k->seq);
+	seq_step(&t->seq);
+	if (was == TICKS_ENDED && ls_slow_ns && t->last_ns - start >= ls_slow_ns)
+		send_slow(p, t, k);
+	if (entry_only)
+		ticks_entered(k, t);
+	if (!ls_stream || was == TICKS_NESTED || was == TICKS_MERGED)
+		return 0;
+	if (was == TICKS_ENDED && was_empty) { /* held back until it was known that a tick followed */
+		send_edge(p, k, LS_EV_IO_END, exit_ns, 0, 0);
+		send_edge(p, k, LS_EV_TICK_START, exit_ns, 0, 0);
+	}
+	if (was == TICKS_ENDED)
+		send_edge(p, k, LS_EV_TICK_END, t->last_ns, 0, 0);
+	if (!k->started) {
+		k->started = 1;
+		send_edge(p, k, LS_EV_LOOP_START, t->last_ns, 0, 0);
+	}
+	send_edge(p, k, LS_EV_IO_START, t->last_ns, place->timeout_ns, 0);
+	return 0;
+}
+
+static __always_inline int io_exit(struct task_struct *p, __s64 ret)
+{
+	struct ls_thread *t;
+	struct ls_ticks *k = ticks_of(p);
+
+	if (!k)
+		return 0;
+	if (k->call != LS_CALL_OWN) {
+		k->call = LS_CALL_NONE;
+		return 0;
+	}
+	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	if (!t || t->edges != ls_edges)
+		return 0;
+	end_io(p, t, k, bpf_ktime_get_ns(), ret);
+	return 0;
+}
+
+/* --- tracepoints: attached to sys_enter_NAME and sys_exit_NAME of each IO wait ------------------------------------------- */
+
+SEC("tp")
+int ls_tp_enter(void *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct acct_place place = {};
+
+	place_read(p, &place, true);
+	return place.io_wait ? io_enter(p, &place, false) : 0;
+}
+
+struct sys_exit_args {
+	__u64 common;
+	__s64 nr;
+	__s64 ret;
+};
+
+SEC("tp")
+int ls_tp_exit(struct sys_exit_args *ctx)
+{
+	return io_exit(bpf_get_current_task_btf(), ctx->ret);
+}
+
+/* The loop's own fd is closed: the loop has stopped. */
+struct sys_enter_close_args {
+	__u64 common;
+	__s64 nr;
+	__u64 fd;
+};
+
+SEC("tp")
+int ls_tp_close(struct sys_enter_close_args *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct ls_ticks *k = ticks_of(p);
+
+	if (!k || !k->started || k->home_fd < 0 || (__s32)ctx->fd != k->home_fd)
+		return 0;
+	stop_loop(p, k, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* --- fentry and fexit on the system calls' entry functions: no cost to any other call ------------------------------------ */
+
+#if defined(__TARGET_ARCH_x86)
+#define SYS_FN(name) "__x64_sys_" #name
+#elif defined(__TARGET_ARCH_arm64)
+#define SYS_FN(name) "__arm64_sys_" #name
+#endif
+
+#define FENTRY_PAIR(name)                                                         \
+	SEC("fentry/" SYS_FN(name))                                               \
+	int ls_fe_##name(void *ctx)                                               \
+	{                                                                         \
+		struct task_struct *p = bpf_get_current_task_btf();               \
+		struct acct_place place = {};                                     \
+                                                                                  \
+		place_read(p, &place, true);                                      \
+		return place.io_wait ? io_enter(p, &place, false) : 0;            \
+	}                                                                         \
+                                                                                  \
+	SEC("fexit/" SYS_FN(name))                                                \
+	int BPF_PROG(ls_fx_##name, const struct pt_regs *regs, long ret)          \
+	{                                                                         \
+		return io_exit(bpf_get_current_task_btf(), ret);                  \
+	}
+
+#if defined(__TARGET_ARCH_x86)
+FENTRY_PAIR(epoll_wait)
+FENTRY_PAIR(poll)
+FENTRY_PAIR(select)
+#endif
+FENTRY_PAIR(epoll_pwait)
+FENTRY_PAIR(epoll_pwait2)
+FENTRY_PAIR(ppoll)
+FENTRY_PAIR(pselect6)
+FENTRY_PAIR(io_uring_enter)
+FENTRY_PAIR(io_getevents)
+
+SEC("fentry/" SYS_FN(close))
+int ls_fe_close(void *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct acct_place place = {};
+	struct place_args args = {};
+	struct ls_ticks *k = ticks_of(p);
+	struct pt_regs *regs;
+
+	if (!k || !k->started)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	if (regs && place_syscall(p, regs, &place, &args) && (__s32)args.a[0] == k->home_fd && k->home_fd >= 0)
+		stop_loop(p, k, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* --- uprobes on the wrappers in libc: entry only, the cookie is the system call's number ---------------------------------- */
+
+SEC("uprobe")
+int ls_up_enter(struct pt_regs *ctx)
+{
+	struct acct_place place = { .sp = PT_REGS_SP(ctx), .timeout_ns = LS_NO_TIMEOUT, .fd = -1, .nfds = -1, .io_wait = 1 };
+	struct place_args args = { { PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
+				     PT_REGS_PARM5(ctx), 0 } };
+	struct place_io io = {};
+
+	place.nr = bpf_get_attach_cookie(ctx);
+	if (!place_io_native(place.nr, &io))
+		return 0;
+	place_details(&place, &io, &args, true);
+	return io_enter(bpf_get_current_task_btf(), &place, true);
+}
+
+/* --- what a long tick computes ---------------------------------------------------------------------------------------------- */
+
+/* On the threads of observed processes only, by their own CPU time. Young ticks are left alone: most never get slow. */
+SEC("perf_event")
+int ls_sample(void *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct ls_ticks *k = ticks_of(p);
+	__u64 now;
+
+	if (!k || !ls_slow_ns || !k->tick.start_ns || k->call == LS_CALL_OWN)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now - k->tick.start_ns < ls_slow_ns / 4)
+		return 0;
+	ticks_sample(k, take_stack(ctx, k, now));
+	return 0;
+}
+
+/* The address is in no register that is saved when the fault sleeps. */
+SEC("tp_btf/page_fault_user")
+int BPF_PROG(ls_page_fault, unsigned long address)
+{
+	struct ls_ticks *k = ticks_of(bpf_get_current_task_btf());
+
+	if (k)
+		k->fault_addr = address;
+	return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * edges.h - what single ticks need from the scheduler's events and the edges alike: stacks, causes, events to user space.
+ */
+#ifndef LOOPSCOPE_BPF_EDGES_H
+#define LOOPSCOPE_BPF_EDGES_H
+
+#include "bpf/begin.h"
+#include "bpf/maps.h"
+#include "bpf/place.h"
+#include "bpf/ticks.h"
+
+#define EDGES_STACKS_A_SECOND 2000 /* per thread: about 1 us each */
+#define EDGES_SLOW_A_SECOND 10     /* per thread */
+
+static __always_inline struct ls_ticks *ticks_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&ls_ticks_of, p, NULL, 0);
+}
+
+/* The user stack of the running thread. */
+static __always_inline __s32 take_stack(void *ctx, struct ls_ticks *k, __u64 now)
+{
+	long id;
+
+	if (!ticks_within_rate(&k->stack_window_ns, &k->stacks_in_window, now, EDGES_STACKS_A_SECOND)) {
+		count(LS_C_STACK_LOST);
+		return LS_NO_STACK;
+	}
+	id = bpf_get_stackid(ctx, &ls_stacks, BPF_F_USER_STACK);
+	if (id < 0) {
+		count(LS_C_STACK_LOST);
+		return LS_NO_STACK;
+	}
+	return id;
+}
+
+static __always_inline void send_edge(struct task_struct *p, struct ls_ticks *k, __u32 type, __u64 ns, __u64 timeout_ns,
+				      __s64 n)
+{
+	struct ls_edge *e;
+
+	if (!ls_stream)
+		return;
+	k->event_seq++;
+	e = bpf_ringbuf_reserve(&ls_events, sizeof(*e), 0);
+	if (!e) {
+		count(LS_C_EVENTS_LOST);
+		return;
+	}
+	e->type = type;
+	e->seq = k->event_seq;
+	e->tid = p->pid;
+	e->tgid = p->tgid;
+	e->ns = ns;
+	e->timeout_ns = timeout_ns;
+	e->count = n;
+	bpf_ringbuf_submit(e, 0);
+}
+
+/* The loop's own IO wait has ended. */
+static __always_inline void end_io(struct task_struct *p, struct ls_thread *t, struct ls_ticks *k, __u64 now, __s64 ret)
+{
+	seq_step(&t->seq);
+	seq_step(&k->seq);
+	acct_io_exit(t, now);
+	ticks_exit(k, t, ret, ls_epoch);
+	seq_step(&k->seq);
+	seq_step(&t->seq);
+	/* An empty poll may belong to the wait that follows: it ends no wait in the stream. */
+	if (!ls_stream || k->empty)
+		return;
+	send_edge(p, k, LS_EV_IO_END, t->last_ns, 0, ret);
+	send_edge(p, k, LS_EV_TICK_START, t->last_ns, 0, 0);
+}
+
+static __always_inline void stop_loop(struct task_struct *p, struct ls_ticks *k, __u64 now)
+{
+	if (!k->started)
+		return;
+	k->started = 0;
+	k->tick.start_ns = 0;
+	send_edge(p, k, LS_EV_LOOP_STOP, now, 0, 0);
+}
+
+/* A measured thread falls asleep in a tick: where, in case the tick gets slow. */
+static __always_inline void note_block(void *ctx, struct ls_ticks *k, __u64 now, const struct acct_place *place,
+				       const struct place_args *args)
+{
+	struct ls_cause *c = &k->tick.blocked;
+
+	c->kind = place->nr == LS_NR_PAGE_FAULT ? LS_CAUSE_FAULT : LS_CAUSE_SYSCALL;
+	c->nr = place->nr;
+	c->abi = place->abi;
+	c->ns = now;
+	c->args[0] = c->kind == LS_CAUSE_FAULT ? k->fault_addr : args->a[0];
+	c->args[1] = args->a[1];
+	c->args[2] = args->a[2];
+	c->args[3] = args->a[3];
+	c->stack = take_stack(ctx, k, now);
+}
+
+/* It is on a CPU again. A page fault is one cause per file, not per page: the address is kept to the first of a stack. */
+static __always_inline void note_unblock(struct ls_ticks *k, __u64 slept_ns)
+{
+	struct ls_cause *c = &k->tick.blocked;
+
+	if (!c->kind)
+		return;
+	ticks_cause(k, c, slept_ns);
+	c->kind = 0;
+}
+
+/* It waited for a CPU in a tick: who had it longest. */
+static __always_inline void note_wait(struct ls_ticks *k, const struct ls_cpu *ring, __u64 from, __u64 now)
+{
+	struct ls_cause c = { .kind = LS_CAUSE_WAIT, .stack = LS_NO_STACK };
+	__u64 end = now, most = 0;
+	__u32 pos, best = 0;
+
+	if (!ring || now <= from)
+		return;
+	pos = ring->pos;
+	for (int i = 0; i < LS_CPU_RING; i++) {
+		const struct ls_cpu_slot *s = &ring->ring[(pos - i) & (LS_CPU_RING - 1)];
+		__u64 start = s->start_ns > from ? s->start_ns : from;
+
+		if (start < end && end - start > most) {
+			most = end - start;
+			best = (pos - i) & (LS_CPU_RING - 1);
+		}
+		if (s->start_ns <= from)
+			break;
+		if (s->start_ns < end)
+			end = s->start_ns;
+	}
+	c.nr = ring->ring[best & (LS_CPU_RING - 1)].tgid;
+	__builtin_memcpy(c.comm, ring->ring[best & (LS_CPU_RING - 1)].comm, LS_COMM_LEN);
+	ticks_cause(k, &c, now - from);
+}
+
+static __always_inline void fill_slow(struct ls_slow *s, struct task_struct *p, const struct ls_thread *t,
+				      const struct ls_ticks *k)
+{
+	s->type = LS_EV_SLOW;
+	s->tid = p->pid;
+	s->tgid = p->tgid;
+	s->start_boottime_ns = p->start_boottime;
+	s->now_ns = t->last_ns;
+	s->cpu_ns = t->sum_ns[LS_TICK_CPU] - k->tick.base_cpu_ns;
+	s->blocked_ns = t->sum_ns[LS_TICK_BLOCKED] - k->tick.base_blocked_ns;
+	s->wait_ns = t->sum_ns[LS_WAIT_TICK] - k->tick.base_wait_ns;
+	s->throttled_ns = t->throttled_ns - k->tick.base_throttled_ns;
+	s->generation = t->generation;
+	s->state = t->state;
+	s->pad[0] = s->pad[1] = 0;
+	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
+}
+
+/* The tick that just ended was long: its story goes to user space, unless this loop has sent too many already. */
+static __always_inline void send_slow(struct task_struct *p, const struct ls_thread *t, struct ls_ticks *k)
+{
+	struct ls_slow *s;
+
+	k->slow_ticks++;
+	if (!ticks_within_rate(&k->slow_window_ns, &k->slow_in_window, t->last_ns, EDGES_SLOW_A_SECOND)) {
+		k->slow_held++;
+		return;
+	}
+	s = bpf_ringbuf_reserve(&ls_events, sizeof(*s), 0);
+	if (!s) {
+		k->slow_held++;
+		count(LS_C_SLOW_LOST);
+		return;
+	}
+	fill_slow(s, p, t, k);
+	s->held = k->slow_held;
+	s->in_progress = 0;
+	k->slow_held = 0;
+	if (bpf_probe_read_kernel(&s->tick, sizeof(s->tick), &k->tick)) {
+		bpf_ringbuf_discard(s, 0);
+		count(LS_C_SLOW_LOST);
+		return;
+	}
+	bpf_ringbuf_submit(s, 0);
+}
+
+#endif
