@@ -52,10 +52,10 @@ enum ls_flags {
 
 /* A place where the thread waited for IO. The outermost one that repeats is the loop's. */
 struct ls_point {
-	__u64 sp; /* user stack pointer; 0: slot free */
+	__u64 sp; /* user stack pointer */
 	__u64 first_ns, last_ns;
 	__u32 nr;
-	__u32 count; /* saturating */
+	__u32 count; /* saturating; 0: slot free */
 	__s32 fd;    /* -1: none or many */
 	__s32 nfds;  /* first argument of select, second of poll; -1 elsewhere */
 	__u8 abi;
@@ -100,11 +100,11 @@ struct ls_thread {
 	__u64 lost;          /* contradictions: a switch or wake-up that must have been missed */
 	__u64 repaired;      /* missed switches whose time the scheduler's own record told */
 
-	__u64 io_start_ns; /* while IDLE or WAIT_IO: when the wait fell asleep */
-	__u64 io_timeout_ns;
+	__u64 io_start_ns;   /* while IDLE or WAIT_IO: up to where naive_idle_ns has been counted */
+	__u64 io_timeout_ns; /* what is left of the timeout from there on */
 	__u64 wait_start_ns;   /* while WAIT_*: up to where culprits have been charged */
 	__u64 throttle_ref;    /* while WAIT_*: the run queue whose throttling matters, 0 none */
-	__u64 throttle_base;   /* its throttle clock when the wait began */
+	__u64 throttle_base;   /* its throttle clock, up to where throttled_ns has been counted */
 	__u32 wait_cpu;
 	__u8 blocked_outer; /* while TICK_BLOCKED: counts as outer */
 	__u8 pad0[3];
