@@ -100,11 +100,12 @@ ACCT_FN int acct_blocked(struct ls_thread *t, __u32 nr, __u32 abi, __u64 ns)
 	return 0;
 }
 
-static __always_inline int acct_same_comm(const char *a, const char *b)
+/* Each CPU's idle task has a name of its own; they are one culprit: nobody. */
+static __always_inline int acct_same_culprit(const struct ls_culprit *c, const struct ls_cpu_slot *who)
 {
-	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
+	const __u64 *x = (const __u64 *)c->comm, *y = (const __u64 *)who->comm;
 
-	return x[0] == y[0] && x[1] == y[1];
+	return c->tgid == who->tgid && (!c->tgid || (x[0] == y[0] && x[1] == y[1]));
 }
 
 /* A full table gives up its longest unused row, if that has been silent for 10 s: so the culprits of the last seconds are
@@ -119,7 +120,7 @@ ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u
 		return 0;
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
-		if (c->used && c->tgid == who->tgid && acct_same_comm(c->comm, who->comm)) {
+		if (c->used && acct_same_culprit(c, who)) {
 			c->ns += ns;
 			c->last_ns = now;
 			return 0;
@@ -225,6 +226,7 @@ static __always_inline void acct_advance(struct ls_thread *t, __u64 now)
 		t->outer_ns += dt;
 }
 
+/* In steps, so that settling twice counts nothing twice. */
 static __always_inline void acct_naive(struct ls_thread *t, __u64 now)
 {
 	__u64 dt;
@@ -232,7 +234,13 @@ static __always_inline void acct_naive(struct ls_thread *t, __u64 now)
 	if (now <= t->io_start_ns)
 		return;
 	dt = now - t->io_start_ns;
-	t->naive_idle_ns += dt < t->io_timeout_ns ? dt : t->io_timeout_ns;
+	t->io_start_ns = now;
+	if (t->io_timeout_ns != LS_NO_TIMEOUT) {
+		if (dt > t->io_timeout_ns)
+			dt = t->io_timeout_ns;
+		t->io_timeout_ns -= dt;
+	}
+	t->naive_idle_ns += dt;
 }
 
 static __always_inline void acct_wait_begin(struct ls_thread *t, __u64 now, __u32 cpu, const struct acct_throttle *thr)
@@ -243,7 +251,7 @@ static __always_inline void acct_wait_begin(struct ls_thread *t, __u64 now, __u3
 	t->throttle_base = thr->clock;
 }
 
-/* waited: length of the whole wait; clock: of t->throttle_ref, now. */
+/* waited: length of the wait since this was last called for it; clock: of t->throttle_ref, now. */
 static __always_inline void acct_throttled(struct ls_thread *t, __u64 waited, __u64 clock)
 {
 	__u64 ns;
@@ -251,7 +259,10 @@ static __always_inline void acct_throttled(struct ls_thread *t, __u64 waited, __
 	if (!t->throttle_ref || clock <= t->throttle_base)
 		return;
 	ns = clock - t->throttle_base;
-	t->throttled_ns += ns < waited ? ns : waited;
+	if (ns > waited)
+		ns = waited;
+	t->throttle_base += ns;
+	t->throttled_ns += ns;
 }
 
 /* --- the wait point ------------------------------------------------------------------------------------------------ */
@@ -265,31 +276,42 @@ static __always_inline __u64 acct_patience(const struct ls_point *home)
 	return age < ACCT_SEC ? ACCT_SEC : age > 60 * ACCT_SEC ? 60 * ACCT_SEC : age;
 }
 
-/* Finds or makes the row of this place; the one that gives way is the least recently visited, never the loop's own. */
-static __always_inline int acct_point_row(const struct ls_thread *t, const struct acct_place *p)
+/* Finds or makes the row of this place. The one that gives way is never the loop's own; it is one that has been silent for
+ * 10 s or, among those in use, the deepest: a tick with more nested waits than there are rows must not push out the place
+ * that they are nested in before that has come back once. */
+static __always_inline int acct_point_row(const struct ls_thread *t, const struct acct_place *p, __u64 now)
 {
-	__u64 oldest_ns = ~0ULL;
-	int row = 0;
+	__u64 oldest_ns = ~0ULL, deepest_sp = ~0ULL;
+	int oldest = 0, deepest = 0, unused = -1;
 
 	for (int i = 0; i < LS_POINTS; i++) {
 		const struct ls_point *q = &t->points[i];
 
+		if (!q->count) {
+			unused = i;
+			continue;
+		}
 		if (q->sp == p->sp && q->nr == p->nr && q->abi == p->abi)
 			return i;
-		if (!q->sp && oldest_ns) {
-			row = i;
-			oldest_ns = 0;
-		}
-		if (i != t->home && q->last_ns < oldest_ns) {
+		if (i == t->home)
+			continue;
+		if (q->last_ns < oldest_ns) {
 			oldest_ns = q->last_ns;
-			row = i;
+			oldest = i;
+		}
+		if (q->sp <= deepest_sp) {
+			deepest_sp = q->sp;
+			deepest = i;
 		}
 	}
-	return row;
+	if (unused >= 0)
+		return unused;
+	return now - oldest_ns > 10 * ACCT_SEC ? oldest : deepest;
 }
 
 /* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
- * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's. */
+ * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's.
+ * now: t->last_ns, which never goes back. */
 ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u64 now)
 {
 	const struct ls_point *home;
@@ -298,13 +320,12 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 
 	if (!t || !p)
 		return 0;
-	row = acct_point_row(t, p) & (LS_POINTS - 1);
+	row = acct_point_row(t, p, now) & (LS_POINTS - 1);
 	q = &t->points[row];
-	if (q->sp != p->sp || q->nr != p->nr || q->abi != p->abi || now - q->last_ns > 60 * ACCT_SEC) {
-		if (row != t->home || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi) {
-			q->count = 0;
-			q->first_ns = now;
-		}
+	if (!q->count || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi ||
+	    (row != t->home && now - q->last_ns > 60 * ACCT_SEC)) {
+		q->count = 0;
+		q->first_ns = now;
 		q->sp = p->sp;
 		q->nr = p->nr;
 		q->abi = p->abi;
@@ -430,14 +451,14 @@ static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, __u64
 /* A wrapper's frame is smaller than this: a sleep further down, after an entry-only edge, is a callback's. */
 #define ACCT_WRAPPER_BYTES 512
 
-static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct acct_place *p, __u64 now)
+static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct acct_place *p)
 {
 	const struct ls_point *home;
 
 	if (!p->io_wait)
 		return 0;
 	if (!t->edges)
-		return acct_note_point(t, p, now);
+		return acct_note_point(t, p, t->last_ns);
 	if (!(t->flags & LS_F_IN_IO) || t->home < 0)
 		return 0;
 	if (!(t->flags & LS_F_ENTRY_ONLY))
@@ -457,7 +478,7 @@ ACCT_FN int acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *
 		return 0;
 	}
 	acct_leave_cpu(t, now, p->ran_ns);
-	if (acct_sleeps_at_home(t, p, now)) {
+	if (acct_sleeps_at_home(t, p)) {
 		t->state = LS_IDLE;
 		if (!t->edges) {
 			t->io_start_ns = t->last_ns;
@@ -482,7 +503,7 @@ ACCT_FN int acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place
 		return 0;
 	acct_leave_cpu(t, now, p->ran_ns);
 	if (p->io_wait && !t->edges)
-		acct_note_point(t, p, now);
+		acct_note_point(t, p, t->last_ns);
 	t->state = t->flags & LS_F_IN_IO ? LS_WAIT_IO : LS_WAIT_TICK;
 	acct_wait_begin(t, now, cpu, thr);
 	return 0;
@@ -524,12 +545,13 @@ ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u
 	return 0;
 }
 
-/* Folds the state in progress into the sums, up to now, without leaving it: what a snapshot shows. Applied to a copy. */
+/* Folds the state in progress into the sums, up to now, without leaving it: what a snapshot shows, and what an exit sends. A
+ * thread that ran another program and has not waited for IO since has no sums. */
 ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
 {
 	__u64 began;
 
-	if (!t)
+	if (!t || t->state == LS_NONE)
 		return 0;
 	began = t->last_ns;
 	acct_advance(t, now);
@@ -537,7 +559,7 @@ ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, 
 		acct_charge(t, c, t->last_ns);
 		acct_throttled(t, t->last_ns - began, clock);
 	}
-	if (t->state == LS_IDLE || t->state == LS_WAIT_IO || (t->flags & LS_F_IN_IO))
+	if (t->state == LS_IDLE || t->state == LS_WAIT_IO || (t->flags & (LS_F_IN_IO | LS_F_ENTRY_ONLY)) == LS_F_IN_IO)
 		acct_naive(t, t->last_ns);
 	return 0;
 }
@@ -551,12 +573,11 @@ ACCT_FN int acct_io_enter(struct ls_thread *t, __u64 now, const struct acct_plac
 		return 0;
 	t->edges = edges;
 	t->flags &= ~(LS_F_SEEDED | LS_F_IN_IO | LS_F_ENTRY_ONLY);
-	t->events++;
 	if (!acct_on_cpu(t)) /* the first edge of a thread that was found asleep, or a missed switch */
 		acct_missed_run(t, now, (const struct ls_cpu *)0, p->ran_ns);
 	acct_advance(t, now);
 	t->state = LS_TICK_CPU;
-	if (!acct_note_point(t, p, now))
+	if (!acct_note_point(t, p, t->last_ns))
 		return 0;
 	t->flags |= entry_only ? LS_F_IN_IO | LS_F_ENTRY_ONLY : LS_F_IN_IO;
 	if (!entry_only)
@@ -573,7 +594,6 @@ ACCT_FN int acct_io_exit(struct ls_thread *t, __u64 now)
 		return 0;
 	acct_advance(t, now);
 	acct_naive(t, t->last_ns);
-	t->events++;
 	t->flags &= ~LS_F_IN_IO;
 	if (t->state == LS_IO_CPU)
 		t->state = LS_TICK_CPU;

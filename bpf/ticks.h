@@ -107,7 +107,7 @@ enum ticks_result {
 };
 
 /* The thread enters an IO wait. t has been through acct_io_enter(), which said `own`. */
-ACCT_FN int ticks_enter(struct ls_ticks *k, struct ls_thread *t, __s32 fd, __u32 own, __u32 epoch)
+ACCT_FN int ticks_enter(struct ls_ticks *k, const struct ls_thread *t, __s32 fd, __u32 own, __u32 epoch)
 {
 	__u64 now;
 
@@ -123,6 +123,7 @@ ACCT_FN int ticks_enter(struct ls_ticks *k, struct ls_thread *t, __s32 fd, __u32
 	k->call = LS_CALL_OWN;
 	k->call_ns = now;
 	k->call_wait_ns = t->sum_ns[LS_WAIT_IO];
+	k->timeout_ns = t->io_timeout_ns;
 	k->home_fd = fd;
 	ticks_epoch(k, epoch);
 	if (!k->tick.start_ns) {
@@ -145,7 +146,7 @@ ACCT_FN int ticks_enter(struct ls_ticks *k, struct ls_thread *t, __s32 fd, __u32
 }
 
 /* After ticks_enter(), where only entries are seen: the tick is taken to begin at once, unless a sleep follows. */
-ACCT_FN int ticks_entered(struct ls_ticks *k, struct ls_thread *t)
+ACCT_FN int ticks_entered(struct ls_ticks *k, const struct ls_thread *t)
 {
 	if (!k || !t || k->call != LS_CALL_OWN)
 		return 0;
@@ -156,7 +157,7 @@ ACCT_FN int ticks_entered(struct ls_ticks *k, struct ls_thread *t)
 }
 
 /* The call returns ret: the number of events, 0 on timeout, or a negative errno. t has been through acct_io_exit(). */
-ACCT_FN int ticks_exit(struct ls_ticks *k, struct ls_thread *t, __s64 ret, __u32 epoch)
+ACCT_FN int ticks_exit(struct ls_ticks *k, const struct ls_thread *t, __s64 ret, __u32 epoch)
 {
 	__u64 now, call;
 
@@ -166,7 +167,7 @@ ACCT_FN int ticks_exit(struct ls_ticks *k, struct ls_thread *t, __s64 ret, __u32
 	call = now - k->call_ns;
 	k->call = LS_CALL_NONE;
 	k->exit_ns = now;
-	k->empty = ret == 0 && t->io_timeout_ns == 0;
+	k->empty = ret == 0 && k->timeout_ns == 0;
 	ticks_epoch(k, epoch);
 	if (ret > 0)
 		k->io_events += ret;
@@ -176,8 +177,8 @@ ACCT_FN int ticks_exit(struct ls_ticks *k, struct ls_thread *t, __s64 ret, __u32
 	} else {
 		ticks_count(k->io_hist, &k->io_sum_ns, &k->io_max_ns, now - k->io_ns);
 	}
-	if (ret == 0 && t->io_timeout_ns && t->io_timeout_ns != LS_NO_TIMEOUT && call > t->io_timeout_ns) {
-		__u64 late = call - t->io_timeout_ns, wait = t->sum_ns[LS_WAIT_IO] - k->call_wait_ns;
+	if (ret == 0 && k->timeout_ns && k->timeout_ns != LS_NO_TIMEOUT && call > k->timeout_ns) {
+		__u64 late = call - k->timeout_ns, wait = t->sum_ns[LS_WAIT_IO] - k->call_wait_ns;
 
 		k->late_n++;
 		k->late_ns += late;
@@ -189,10 +190,17 @@ ACCT_FN int ticks_exit(struct ls_ticks *k, struct ls_thread *t, __s64 ret, __u32
 
 /* --- causes ------------------------------------------------------------------------------------------------------------- */
 
+static __always_inline int ticks_same_comm(const char *a, const char *b)
+{
+	const __u64 *x = (const __u64 *)a, *y = (const __u64 *)b;
+
+	return x[0] == y[0] && x[1] == y[1];
+}
+
 static __always_inline int ticks_same_cause(const struct ls_cause *a, const struct ls_cause *b)
 {
 	return a->kind == b->kind && a->nr == b->nr && a->abi == b->abi && a->stack == b->stack && a->args[0] == b->args[0] &&
-	       acct_same_comm(a->comm, b->comm);
+	       ticks_same_comm(a->comm, b->comm);
 }
 
 /* Remembers a sleep or a wait of the tick in progress. A full list gives up its smallest entry to a larger one; what is given

@@ -54,10 +54,10 @@ enum ls_flags {
 
 /* A place where the thread waited for IO. The outermost one that repeats is the loop's. */
 struct ls_point {
-	__u64 sp; /* user stack pointer; 0: slot free */
+	__u64 sp; /* user stack pointer */
 	__u64 first_ns, last_ns;
 	__u32 nr;
-	__u32 count; /* saturating */
+	__u32 count; /* saturating; 0: slot free */
 	__s32 fd;    /* -1: none or many */
 	__s32 nfds;  /* first argument of select, second of poll; -1 elsewhere */
 	__u8 abi;
@@ -102,11 +102,11 @@ struct ls_thread {
 	__u64 lost;          /* contradictions: a switch or wake-up that must have been missed */
 	__u64 repaired;      /* missed switches whose time the scheduler's own record told */
 
-	__u64 io_start_ns; /* while IDLE or WAIT_IO: when the wait fell asleep */
-	__u64 io_timeout_ns;
+	__u64 io_start_ns;   /* while IDLE or WAIT_IO: up to where naive_idle_ns has been counted */
+	__u64 io_timeout_ns; /* what is left of the timeout from there on */
 	__u64 wait_start_ns;   /* while WAIT_*: up to where culprits have been charged */
 	__u64 throttle_ref;    /* while WAIT_*: the run queue whose throttling matters, 0 none */
-	__u64 throttle_base;   /* its throttle clock when the wait began */
+	__u64 throttle_base;   /* its throttle clock, up to where throttled_ns has been counted */
 	__u32 wait_cpu;
 	__u8 blocked_outer; /* while TICK_BLOCKED: counts as outer */
 	__u8 pad0[3];
@@ -192,6 +192,7 @@ struct ls_ticks {
 	__u64 io_ns;     /* the wait began: the first of a row of empty polls */
 	__u64 call_ns;   /* this call began */
 	__u64 exit_ns;   /* the last call ended */
+	__u64 timeout_ns; /* of this call; LS_NO_TIMEOUT: none */
 	__u64 call_wait_ns; /* WAIT_IO when the call began */
 	__u64 io_waits, ticks, empty_polls, io_events;
 	__u64 spin_ns; /* in empty polls and the bare steps between them */

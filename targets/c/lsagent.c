@@ -27,21 +27,22 @@ static void charge_nested(struct lsa *a, uint32_t ticks)
 		a->isr += ticks;
 }
 
-/* Gives the time since `last` to whoever had the CPU. */
-void lsa_charge(struct lsa *a, uint32_t now)
+uint32_t lsa_charge(struct lsa *a)
 {
-	uint32_t ticks = (now - a->last) & a->mask;
+	uint32_t raw = a->cfg.clock(), ticks = (raw - a->raw) & a->mask;
 
-	a->last = now;
+	a->raw = raw;
+	a->last += ticks;
 	if (a->depth) {
 		charge_nested(a, ticks);
-		return;
+		return a->last;
 	}
 	a->own += ticks;
 	if (a->current == LSA_IDLE)
 		a->idle += ticks;
 	else
 		a->busy += ticks;
+	return a->last;
 }
 
 void lsa_push(struct lsa *a, uint8_t type, uint16_t id, uint32_t t, uint32_t value)
@@ -97,7 +98,6 @@ static void end_step(struct lsa *a, uint32_t now)
 	if (!a->current)
 		return;
 	t = close_step(a);
-
 	if (t && t->pass && a->rate >= LSW_RATE_RUNS && a->own >= a->min_step)
 		lsa_push(a, LSW_RUN, a->current, now, saturated(a->own));
 }
@@ -122,7 +122,9 @@ void lsa_init(struct lsa *a, const struct lsa_config *cfg)
 	a->stopped = cfg->stopped;
 	a->hog = lsa_ticks_of_ms(a, cfg->hog_ms ? cfg->hog_ms : HOG_MS);
 	a->requests = REQUEST_SYNC | REQUEST_NAMES;
-	a->last = cfg->clock();
+	a->raw = cfg->clock();
+	a->last = a->raw;
+	a->cursor = a->last;
 	a->agent = lsa_name(a, "loopscope", LSW_KIND_AGENT);
 }
 
@@ -153,7 +155,7 @@ uint16_t lsa_name(struct lsa *a, const char *name, uint8_t kind)
 	if (id) {
 		a->cfg.tasks[id - 1] = (struct lsa_task){ .name = name, .inst = inst, .kind = kind,
 							  .pass = !(a->flags & LSW_FLAG_FILTER) };
-		lsa_push(a, LSW_NAME, id, a->cfg.clock(), 0);
+		lsa_push(a, LSW_NAME, id, lsa_charge(a), 0);
 	}
 	LSA_UNLOCK(s);
 	return id;
@@ -166,11 +168,10 @@ uint16_t lsa_task(struct lsa *a, const char *name)
 
 void lsa_task_gone(struct lsa *a, uint16_t id)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 	struct lsa_task *t = task_of(a, id);
 
 	if (t && t->name && id != a->agent) {
-		lsa_charge(a, now);
 		if (a->current == id) {
 			end_step(a, now);
 			begin_step(a, 0, now);
@@ -183,9 +184,8 @@ void lsa_task_gone(struct lsa *a, uint16_t id)
 
 void lsa_begin(struct lsa *a, uint16_t id)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 
-	lsa_charge(a, now);
 	end_step(a, now);
 	begin_step(a, id, now);
 	LSA_UNLOCK(s);
@@ -193,9 +193,8 @@ void lsa_begin(struct lsa *a, uint16_t id)
 
 void lsa_end(struct lsa *a)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 
-	lsa_charge(a, now);
 	end_step(a, now);
 	a->current = 0;
 	LSA_UNLOCK(s);
@@ -203,10 +202,9 @@ void lsa_end(struct lsa *a)
 
 void lsa_switch(struct lsa *a, uint16_t id)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 	struct lsa_task *t = task_of(a, id);
 
-	lsa_charge(a, now);
 	close_step(a);
 	begin_step(a, id ? id : (uint16_t)LSA_IDLE, now);
 	if (a->rate >= LSW_RATE_RUNS && (!t || t->pass))
@@ -216,9 +214,8 @@ void lsa_switch(struct lsa *a, uint16_t id)
 
 void lsa_idle_begin(struct lsa *a, uint16_t asked_ms)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 
-	lsa_charge(a, now);
 	end_step(a, now);
 	begin_step(a, LSA_IDLE, now);
 	a->asked_ms = asked_ms;
@@ -227,9 +224,8 @@ void lsa_idle_begin(struct lsa *a, uint16_t asked_ms)
 
 void lsa_idle_end(struct lsa *a)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 
-	lsa_charge(a, now);
 	if (a->current == LSA_IDLE) {
 		if (a->rate >= LSW_RATE_ALL)
 			lsa_push(a, LSW_IDLE, a->asked_ms, now, saturated(a->own));
@@ -238,10 +234,8 @@ void lsa_idle_end(struct lsa *a)
 	LSA_UNLOCK(s);
 }
 
-/* Somebody steps in between: an interrupt, or the agent itself. */
-void lsa_nest_in(struct lsa *a, uint16_t id, uint32_t now)
+void lsa_nest_in(struct lsa *a, uint16_t id)
 {
-	lsa_charge(a, now);
 	if (a->depth < LSA_ISR_NEST) {
 		a->nest[a->depth].own = 0;
 		a->nest[a->depth].id = id;
@@ -250,13 +244,11 @@ void lsa_nest_in(struct lsa *a, uint16_t id, uint32_t now)
 		a->depth++;
 }
 
-/* Returns who it was, NULL where that is not known. */
-struct lsa_task *lsa_nest_out(struct lsa *a, uint32_t now, uint16_t *ret_id)
+struct lsa_task *lsa_nest_out(struct lsa *a, uint16_t *ret_id)
 {
 	struct lsa_task *t;
 	uint32_t own;
 
-	lsa_charge(a, now);
 	if (!a->depth || a->depth-- > LSA_ISR_NEST)
 		return NULL;
 	own = a->nest[a->depth].own;
@@ -273,10 +265,10 @@ struct lsa_task *lsa_nest_out(struct lsa *a, uint32_t now, uint16_t *ret_id)
 
 void lsa_isr_enter(struct lsa *a, uint16_t id)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 	struct lsa_task *t = task_of(a, id);
 
-	lsa_nest_in(a, id, now);
+	lsa_nest_in(a, id);
 	if (t && t->pass && a->rate >= LSW_RATE_ALL && a->depth <= LSA_ISR_NEST)
 		lsa_push(a, LSW_ISR_IN, id, now, 0);
 	LSA_UNLOCK(s);
@@ -284,9 +276,9 @@ void lsa_isr_enter(struct lsa *a, uint16_t id)
 
 void lsa_isr_exit(struct lsa *a)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 	uint16_t id;
-	struct lsa_task *t = lsa_nest_out(a, now, &id);
+	struct lsa_task *t = lsa_nest_out(a, &id);
 
 	if (t && t->pass && a->rate >= LSW_RATE_ALL)
 		lsa_push(a, LSW_ISR_OUT, id, now, 0);
@@ -295,7 +287,7 @@ void lsa_isr_exit(struct lsa *a)
 
 void lsa_mark(struct lsa *a, uint16_t id, int32_t value)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock();
+	uint32_t s = LSA_LOCK(), now = lsa_charge(a);
 	struct lsa_task *t = task_of(a, id);
 
 	if (t) {

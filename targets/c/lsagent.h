@@ -37,7 +37,7 @@
 
 /* One raw event: 12 bytes of ring. Private. */
 struct lsa_event {
-	uint32_t t;     /* clock */
+	uint32_t t;
 	uint32_t value; /* duration, mark, ... */
 	uint16_t id;
 	uint8_t type;   /* enum lsw_type */
@@ -55,8 +55,9 @@ struct lsa_task {
 };
 
 struct lsa_config {
-	/* A counter that goes up, `bits` wide (16 to 32; zeros above), `hz` ticks a second. Called with interrupts off.
-	 * It must not wrap more than once between two calls into the agent: a timer that calls lsa_tick sees to that. */
+	/* A counter that goes up, `bits` wide (up to 32; zeros above), `hz` ticks a second. Called with interrupts off.
+	 * It must not wrap more than once between two calls into the agent: a timer that calls lsa_tick sees to that.
+	 * The agent makes 32 bits of it for the host. */
 	uint32_t (*clock)(void);
 	/* Sends n bytes (at most 256) on the line and returns when it has taken them over. Called from lsa_poll and
 	 * lsa_tick only, never from both at once. Nothing else may come between the bytes of one call. */
@@ -82,9 +83,10 @@ struct lsa {
 
 	/* Accounting: who has the CPU, since when. Under the lock. */
 	uint32_t mask;       /* of the clock */
-	uint32_t last;       /* clock up to which all time is accounted for */
+	uint32_t raw;        /* the clock as last read */
+	uint32_t last;       /* the clock made 32 bits wide: all times below are. Up to here time is accounted for */
 	uint64_t own;        /* ticks of the current step or sleep so far, without interrupts */
-	uint32_t began;      /* clock at its beginning */
+	uint32_t began;      /* its beginning */
 	uint32_t hog_after;  /* ticks after which it is reported next */
 	uint16_t current;    /* task id; 0: nobody's; LSA_IDLE */
 	uint16_t asked_ms;
@@ -115,7 +117,7 @@ struct lsa {
 	uint32_t min_step;   /* ticks */
 	uint32_t hog;        /* ticks */
 	uint32_t frames;
-	uint32_t cursor;     /* clock of the last record in the frame */
+	uint32_t cursor;     /* time of the last record told */
 	uint64_t frame_at;   /* when the frame was begun and when the last SYNC was made, in ticks since lsa_init */
 	uint64_t sync_at;
 	struct lsw_builder frame;

@@ -17,10 +17,14 @@ static inline uint32_t lsa_ticks_of_ms(const struct lsa *a, uint32_t ms)
 	return (uint32_t)((uint64_t)ms * a->cfg.hz / 1000);
 }
 
-/* All four under the lock. */
-void lsa_charge(struct lsa *a, uint32_t now);
+/* All of these under the lock. */
+
+/* Reads the clock and gives the time since the last reading to whoever had the CPU. Returns the time, 32 bits wide. */
+uint32_t lsa_charge(struct lsa *a);
 void lsa_push(struct lsa *a, uint8_t type, uint16_t id, uint32_t t, uint32_t value);
-void lsa_nest_in(struct lsa *a, uint16_t id, uint32_t now);
-struct lsa_task *lsa_nest_out(struct lsa *a, uint32_t now, uint16_t *ret_id);
+/* Somebody steps in between, an interrupt or the agent itself, and out again: lsa_charge comes before each. */
+void lsa_nest_in(struct lsa *a, uint16_t id);
+/* Returns who it was, NULL where that is not known. */
+struct lsa_task *lsa_nest_out(struct lsa *a, uint16_t *ret_id);
 
 #endif

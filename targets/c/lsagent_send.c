@@ -13,6 +13,8 @@
 #define NAMES_A_SECOND 2
 #define EVENT_MAX 14u        /* bytes of an event's record, its ADVANCE included, NAME excepted */
 #define SYNC_LEN 45u
+#define TIME_LEN 11u
+#define CLOCK_BITS 32       /* what lsa_charge makes of the clock */
 
 /* ---- one frame ---- */
 
@@ -33,7 +35,7 @@ static uint64_t uptime(struct lsa *a)
 	uint32_t s = LSA_LOCK();
 	uint64_t ticks;
 
-	lsa_charge(a, a->cfg.clock());
+	lsa_charge(a);
 	ticks = a->busy + a->idle + a->isr;
 	LSA_UNLOCK(s);
 	return ticks;
@@ -51,7 +53,7 @@ static void put_at(struct lsa *a, struct lsw_record *r, uint32_t t)
 {
 	if (!a->frame.len)
 		begin_frame(a, t);
-	r->dt = (t - a->cursor) & a->mask;
+	r->dt = t - a->cursor;
 	if (lsw_frame_put(&a->frame, r) == LSW_EROOM) {
 		send_frame(a);
 		begin_frame(a, t);
@@ -61,10 +63,11 @@ static void put_at(struct lsa *a, struct lsw_record *r, uint32_t t)
 	a->cursor = t;
 }
 
-/* Puts a record that speaks of no moment. */
-static void put(struct lsa *a, struct lsw_record *r)
+/* Puts a record that speaks of no moment. If it begins a frame, that begins where the last one ended: what interrupts
+ * have put into the ring meanwhile is later than that. */
+static void put_still(struct lsa *a, struct lsw_record *r)
 {
-	put_at(a, r, a->frame.len ? a->cursor : a->cfg.clock());
+	put_at(a, r, a->cursor);
 }
 
 static void make_room(struct lsa *a, size_t bytes)
@@ -84,7 +87,7 @@ static void put_name_text(struct lsa *a, struct lsw_record *r, const char *text)
 	r->type = LSW_NAME;
 	r->u.name.len = (uint8_t)n;
 	r->u.name.text = (const uint8_t *)text;
-	put(a, r);
+	put_still(a, r);
 }
 
 /* id 0 is the board. */
@@ -98,13 +101,13 @@ static void put_name(struct lsa *a, uint16_t id)
 			put_name_text(a, &r, a->cfg.name);
 	} else if (id <= a->n_tasks) {
 		uint32_t s = LSA_LOCK();
-		struct lsa_task t = a->cfg.tasks[id - 1];
+		struct lsa_task task = a->cfg.tasks[id - 1];
 
 		LSA_UNLOCK(s);
-		r.u.name.kind = t.kind;
-		r.u.name.inst = t.inst;
-		if (t.name)
-			put_name_text(a, &r, t.name);
+		r.u.name.kind = task.kind;
+		r.u.name.inst = task.inst;
+		if (task.name)
+			put_name_text(a, &r, task.name);
 	}
 }
 
@@ -127,12 +130,9 @@ static void put_event(struct lsa *a, const struct lsa_event *e)
 	case LSW_MARK:
 		r.u.mark.value = (int32_t)e->value;
 		break;
-	case LSW_OPEN:
-		r.u.open.ran = e->value;
-		break;
 	case LSW_DROPPED:
 		r.u.dropped.total = e->value;
-		put(a, &r);
+		put_still(a, &r);
 		return;
 	default: /* SWITCH, ISR_IN, ISR_OUT, END: id and time are all */
 		break;
@@ -145,11 +145,15 @@ static uint16_t ring_used(const struct lsa *a)
 	return (uint16_t)(a->head - a->tail);
 }
 
+static bool nearly_full(const struct lsa *a)
+{
+	return ring_used(a) >= a->cfg.ring_len - a->cfg.ring_len / 4u;
+}
+
 /* write may block: is this the moment for it? */
 static bool may_write(const struct lsa *a, uint16_t wait_ms)
 {
-	return !a->cfg.byte_us || (uint32_t)wait_ms * 1000 >= (uint32_t)a->cfg.byte_us * LSW_WIRE_MAX ||
-	       ring_used(a) >= a->cfg.ring_len - a->cfg.ring_len / 4u;
+	return !a->cfg.byte_us || (uint32_t)wait_ms * 1000 >= (uint32_t)a->cfg.byte_us * LSW_WIRE_MAX || nearly_full(a);
 }
 
 /* Empties the ring, as far as frames may be sent. */
@@ -170,35 +174,61 @@ static void drain(struct lsa *a, uint16_t wait_ms, bool hurry)
 	}
 }
 
-/* The sums of this moment. The ring is empty but for what interrupts put there since: that is later in the stream than
- * this SYNC, and so must be later in time. False: it is not. */
-static bool put_sync(struct lsa *a)
+/* Empties the ring and takes the lock with it empty, so that a record of this very moment may follow: what interrupts
+ * put into the ring from now on is later. Returns the time, with *ret_s to be given to LSA_UNLOCK; false, without the
+ * lock, if interrupts keep filling the ring. */
+static bool lock_present(struct lsa *a, size_t room, uint32_t *ret_s, uint32_t *ret_now)
+{
+	for (int tries = 0; tries < 4; tries++) {
+		uint32_t s;
+
+		drain(a, 0, true);
+		make_room(a, room);
+		s = LSA_LOCK();
+		if (!ring_used(a)) {
+			*ret_s = s;
+			*ret_now = lsa_charge(a);
+			return true;
+		}
+		LSA_UNLOCK(s);
+	}
+	return false;
+}
+
+static void put_sync(struct lsa *a)
 {
 	struct lsw_record r = { .type = LSW_SYNC };
 	uint32_t s, now;
 
-	make_room(a, SYNC_LEN);
-	s = LSA_LOCK();
-	if (ring_used(a)) {
-		LSA_UNLOCK(s);
-		return false;
-	}
-	now = a->cfg.clock();
-	lsa_charge(a, now);
+	if (!lock_present(a, SYNC_LEN, &s, &now))
+		return;
 	r.u.sync.busy = a->busy;
 	r.u.sync.idle = a->idle;
 	r.u.sync.isr = a->isr;
 	r.u.sync.dropped = a->dropped;
 	LSA_UNLOCK(s);
 	r.u.sync.version = LSW_VERSION;
-	r.u.sync.bits = a->cfg.bits;
+	r.u.sync.bits = CLOCK_BITS;
 	r.u.sync.rate = a->rate;
 	r.u.sync.flags = a->flags;
 	r.u.sync.hz = a->cfg.hz;
 	r.u.sync.frames = a->frames;
 	a->sync_at = r.u.sync.busy + r.u.sync.idle + r.u.sync.isr;
 	put_at(a, &r, now);
-	return true;
+}
+
+/* The step that does not end. */
+static void put_open(struct lsa *a)
+{
+	struct lsw_record r = { .type = LSW_OPEN };
+	uint32_t s, now;
+
+	if (!lock_present(a, EVENT_MAX, &s, &now))
+		return;
+	r.id = a->current;
+	r.u.open.ran = now - a->began;
+	LSA_UNLOCK(s);
+	put_at(a, &r, now);
 }
 
 static void put_totals(struct lsa *a)
@@ -208,7 +238,7 @@ static void put_totals(struct lsa *a)
 		uint32_t s = LSA_LOCK();
 		struct lsa_task t = a->cfg.tasks[id - 1];
 
-		lsa_charge(a, a->cfg.clock());
+		lsa_charge(a);
 		if (a->current == id) /* a step in progress counts for what it has had so far */
 			t.busy += a->own;
 		LSA_UNLOCK(s);
@@ -217,7 +247,7 @@ static void put_totals(struct lsa *a)
 		r.u.totals.runs = t.runs;
 		r.u.totals.busy = t.busy;
 		r.u.totals.max = t.max;
-		put(a, &r);
+		put_still(a, &r);
 	}
 }
 
@@ -232,15 +262,18 @@ static void put_names(struct lsa *a, uint16_t count)
 static void put_time(struct lsa *a)
 {
 	struct lsw_record r = { .type = LSW_TIME };
-	uint32_t s;
+	uint32_t s, now;
 
-	make_room(a, 11);
-	s = LSA_LOCK();
+	if (!lock_present(a, TIME_LEN, &s, &now))
+		return;
 	r.u.time.nonce = a->nonce;
 	r.u.time.rx = a->nonce_rx;
+	r.u.time.tx = now;
+	/* The host places rx and tx around the cursor, which may be long ago. */
+	if (!a->frame.len)
+		a->cursor = now;
 	LSA_UNLOCK(s);
-	r.u.time.tx = a->cfg.clock();
-	put(a, &r);
+	put_still(a, &r);
 	send_frame(a);
 }
 
@@ -256,24 +289,10 @@ static uint8_t take_requests(struct lsa *a)
 	return requests;
 }
 
-/* A SYNC, and behind it what belongs to it. */
-static void once_a_second(struct lsa *a, uint16_t wait_ms)
-{
-	/* Interrupts that keep the ring from being empty just now get a second chance, not an endless one. */
-	for (int tries = 0; tries < 4; tries++) {
-		drain(a, wait_ms, true);
-		if (put_sync(a))
-			break;
-	}
-	if (a->rate == LSW_RATE_OFF)
-		return;
-	put_totals(a);
-	put_names(a, NAMES_A_SECOND);
-}
-
 static void send(struct lsa *a, uint16_t wait_ms, bool hurry)
 {
 	uint8_t requests = take_requests(a);
+	bool second;
 
 	if (a->stopped) {
 		a->tail = a->head;
@@ -284,12 +303,16 @@ static void send(struct lsa *a, uint16_t wait_ms, bool hurry)
 	}
 	hurry = hurry || requests || wait_ms >= LONG_SLEEP_MS;
 	drain(a, wait_ms, hurry);
-	if ((requests & REQUEST_SYNC) || uptime(a) - a->sync_at >= a->cfg.hz)
-		once_a_second(a, wait_ms);
-	if (requests & REQUEST_NAMES) {
-		a->next_name = 0;
-		put_names(a, (uint16_t)(a->n_tasks + 1));
+	second = uptime(a) - a->sync_at >= a->cfg.hz;
+	if (second || (requests & REQUEST_SYNC)) {
+		put_sync(a);
+		if (a->rate != LSW_RATE_OFF)
+			put_totals(a);
 	}
+	if (requests & REQUEST_NAMES)
+		put_names(a, (uint16_t)(a->n_tasks + 1));
+	else if (second && a->rate != LSW_RATE_OFF)
+		put_names(a, NAMES_A_SECOND);
 	if (requests & REQUEST_TIME)
 		put_time(a);
 	if (a->frame.len && (hurry || (uptime(a) - a->frame_at >= lsa_ticks_of_ms(a, FLUSH_MS) && may_write(a, wait_ms))))
@@ -304,7 +327,8 @@ static bool claim(struct lsa *a)
 
 	if (mine) {
 		a->sending = true;
-		lsa_nest_in(a, a->agent, a->cfg.clock());
+		lsa_charge(a);
+		lsa_nest_in(a, a->agent);
 	}
 	LSA_UNLOCK(s);
 	return mine;
@@ -315,7 +339,8 @@ static void release(struct lsa *a)
 	uint32_t s = LSA_LOCK();
 	uint16_t id;
 
-	lsa_nest_out(a, a->cfg.clock(), &id);
+	lsa_charge(a);
+	lsa_nest_out(a, &id);
 	a->sending = false;
 	LSA_UNLOCK(s);
 }
@@ -330,20 +355,18 @@ void lsa_poll(struct lsa *a, uint16_t wait_ms)
 
 void lsa_tick(struct lsa *a)
 {
-	uint32_t s = LSA_LOCK(), now = a->cfg.clock(), ran = (now - a->began) & a->mask;
-	bool hog = a->current && a->current != LSA_IDLE && ran >= a->hog, news = false;
+	/* Reading the clock here also keeps it from wrapping unseen. */
+	uint32_t s = LSA_LOCK(), ran = lsa_charge(a) - a->began;
+	bool hog = a->current && a->current != LSA_IDLE && ran >= a->hog, open = hog && ran >= a->hog_after;
+	bool due = open || (hog && (nearly_full(a) || a->busy + a->idle + a->isr - a->sync_at >= a->cfg.hz));
 
-	lsa_charge(a, now); /* also keeps the clock from wrapping unseen */
-	if (hog && ran >= a->hog_after) {
-		if (a->rate >= LSW_RATE_TOTALS)
-			lsa_push(a, LSW_OPEN, a->current, now, ran);
+	if (open)
 		a->hog_after = ran > UINT32_MAX / 2 ? UINT32_MAX : 2 * ran;
-		news = true;
-	}
-	hog = hog && (news || a->busy + a->idle + a->isr - a->sync_at >= a->cfg.hz);
 	LSA_UNLOCK(s);
 	/* The step does not end, so nobody polls: what is to be seen while it lasts must go out from here. */
-	if (hog && claim(a)) {
+	if (due && claim(a)) {
+		if (open && !a->stopped && a->rate >= LSW_RATE_TOTALS)
+			put_open(a);
 		send(a, 0, true);
 		release(a);
 	}
@@ -388,7 +411,7 @@ bool lsa_rx(struct lsa *a, uint8_t byte)
 		break;
 	case 't':
 		a->nonce = (uint16_t)c.value;
-		a->nonce_rx = a->cfg.clock();
+		a->nonce_rx = lsa_charge(a);
 		request = REQUEST_TIME;
 		break;
 	case 'n':

@@ -34,6 +34,7 @@
 #define LSW_NAME_MAX 48u      /* bytes of UTF-8 in a NAME */
 #define LSW_ID_SHORT_MAX 0xEFu /* ids up to here have the five-byte RUN */
 #define LSW_LINE_MAX 80u      /* bytes of a command line, newline included */
+#define LSW_WRAP_SECONDS 4u   /* a clock may not wrap more often: see SYNC */
 #define LSW_COMMAND_IDS 12u   /* ids in one ~i: the longest such line has 74 bytes */
 
 /* Reach the wire: append only. */
@@ -126,7 +127,7 @@ struct lsw_record {
 		} totals;
 		struct {
 			uint8_t version; /* of the agent's protocol, LSW_VERSION */
-			uint8_t bits;    /* 16 to 32: width of the clock */
+			uint8_t bits;    /* 16 to 32: width of the clock; it wraps every 4 s at most: 2^bits >= 4 hz */
 			uint8_t rate;    /* enum lsw_rate in force */
 			uint8_t flags;   /* LSW_FLAG_* */
 			uint32_t hz;     /* ticks a second, not 0 */

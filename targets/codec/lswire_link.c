@@ -26,15 +26,16 @@ static uint64_t ns_to_ticks(uint64_t ns, uint32_t hz)
 }
 
 /* Ticks from the last cursor to this frame's t0: the clock's difference, and as many wraps as the host's clock leaves
- * room for up to the frame's own last record. */
+ * room for up to the frame's own last record. Grace of more than half a wrap would let in one that never was. */
 static uint64_t ticks_since(const struct lsw_link *l, const struct lsw_frame *f, uint64_t arrival_ns)
 {
-	uint64_t m = modulus(l), d = (f->t0 - l->time) & (m - 1), room;
+	uint64_t m = modulus(l), d = (f->t0 - l->time) & (m - 1), room, grace;
 	uint64_t ns = arrival_ns > l->arrival_ns ? arrival_ns - l->arrival_ns : 0;
 
 	if (!l->hz)
 		return d;
-	room = ns_to_ticks(ns + (ns >> GRACE_SHIFT) + GRACE_NS, l->hz);
+	grace = ns_to_ticks((ns >> GRACE_SHIFT) + GRACE_NS, l->hz);
+	room = ns_to_ticks(ns, l->hz) + (grace < m / 2 ? grace : m / 2);
 	if (room > d + f->span)
 		d += (room - d - f->span) / m * m;
 	return d;

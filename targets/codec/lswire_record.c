@@ -107,7 +107,8 @@ static bool is_valid(const struct lsw_record *r)
 		return r->id >= 1 && r->id <= ID_MAX;
 	case LSW_SYNC:
 		return r->u.sync.version && r->u.sync.bits >= 16 && r->u.sync.bits <= 32 &&
-		       r->u.sync.rate <= LSW_RATE_ALL && r->u.sync.hz;
+		       r->u.sync.rate <= LSW_RATE_ALL && r->u.sync.hz &&
+		       (uint64_t)1 << r->u.sync.bits >= (uint64_t)LSW_WRAP_SECONDS * r->u.sync.hz;
 	default:
 		return true;
 	}

@@ -116,9 +116,19 @@ class Program:
         return json.loads(self.lines[-1][2])
 
     def kill(self):
+        """Ends the program for certain, with what it started: a server whose master is killed leaves its workers."""
+        started = descendants_of(self.pid) if self.process.poll() is None else []
+        if self.process.poll() is None:
+            self.process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+        for pid, begun in started:
+            if start_time(pid) == begun:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         for reader in self.readers:
             reader.join(5)
 
@@ -308,10 +318,34 @@ def children_of(pid):
         return [int(p) for p in f.read().split()]
 
 
+def stat_fields(pid):
+    """/proc/PID/stat from the state on: state is [0], the start time [19]. None for a process that is gone."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
+            return f.read().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def start_time(pid):
+    fields = stat_fields(pid)
+    return fields and fields[19]
+
+
+def descendants_of(pid):
+    """[(pid, start time)]: a PID alone may be another process's by the time it is used."""
+    found = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for child in children_of(pid):
+            found += [(child, start_time(child)), *descendants_of(child)]
+    return found
+
+
 def cpu_seconds(pid):
     """CPU time of a process so far."""
-    with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as f:
-        fields = f.read().rpartition(")")[2].split()
+    fields = stat_fields(pid)
+    if fields is None:
+        raise AssertionError("process %d is gone" % pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 

@@ -13,7 +13,7 @@ import subprocess
 import time
 import unittest
 
-from harness import LOOPERS, LOOPSCOPE, ROOT, LiveTest, cases, require_program, until
+from harness import LOOPERS, LOOPSCOPE, ROOT, LiveTest, cases, require_program, stat_fields, until
 
 DONE, FAILED, USAGE, IMPOSSIBLE = 0, 1, 2, 3
 TIMEOUT = 15
@@ -22,10 +22,10 @@ TIMEOUT = 15
 def kernel_thread():
     """kthreadd, or any other process that has no command line and no executable."""
     for path in sorted(glob.glob("/proc/[0-9]*/stat"), key=len):
-        with open(path, encoding="utf-8", errors="replace") as f:
-            fields = f.read().rpartition(")")[2].split()
-        if int(fields[6]) & 0x00200000:  # PF_KTHREAD
-            return int(path.split("/")[2])
+        pid = int(path.split("/")[2])
+        fields = stat_fields(pid)
+        if fields and int(fields[6]) & 0x00200000:  # PF_KTHREAD
+            return pid
     raise unittest.SkipTest("no kernel thread is visible here")
 
 
@@ -205,7 +205,7 @@ class Doctor(LiveTest):
                               timeout=TIMEOUT, check=False)
         self.assertEqual(done.returncode, DONE, done.stderr)
         self.assertGreater(len(done.stdout.splitlines()), 3, "line by line")
-        self.assertIn("BTF", done.stdout)
+        self.assertIn("/sys/kernel/btf/vmlinux", done.stdout)
 
 
 def bpf_ids_of(pid):

@@ -424,18 +424,6 @@ static void take_loop(void *arg, const char *value)
 	b->loop_is_poll = !strcmp(value, "poll");
 }
 
-/* A function of its own, so that the loop's wait has one place on the stack whatever the callbacks do. */
-__attribute__((noinline)) static void wait_for(const struct blocker *b, int ep, int timer)
-{
-	struct epoll_event ev;
-	struct pollfd p = {.fd = timer, .events = POLLIN};
-
-	if (b->loop_is_poll)
-		poll(&p, 1, -1);
-	else
-		epoll_wait(ep, &ev, 1, -1);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct looper_option extra[] = {{'k', "KIND", take_kind},
@@ -443,6 +431,8 @@ int main(int argc, char **argv)
 						     {'l', "poll|epoll", take_loop},
 						     {0}};
 	struct blocker b = {.kind = &kinds[0], .block_ns = 4 * NSEC_PER_MSEC, .fd = -1, .uffd = -1};
+	struct pollfd timer_poll = {.events = POLLIN};
+	struct epoll_event ev;
 	char more[128];
 	int timer, ep;
 
@@ -451,9 +441,14 @@ int main(int argc, char **argv)
 		b.kind->prepare(&b);
 	timer = looper_timerfd(&b.looper, true);
 	ep = epoll_watching(timer);
+	timer_poll.fd = timer;
 	looper_start(&b.looper);
 	while (!looper_over(&b.looper)) {
-		wait_for(&b, ep, timer);
+		/* Here and not in a function: a loop waits in its own frame, and what its callbacks call is deeper. */
+		if (b.loop_is_poll)
+			poll(&timer_poll, 1, -1);
+		else
+			epoll_wait(ep, &ev, 1, -1);
 		if (!looper_take_timer(&b.looper, timer))
 			continue;
 		looper_work(&b.looper);

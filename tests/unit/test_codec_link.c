@@ -148,7 +148,7 @@ Test(codec_link, wraps_of_30_and_32_bits)
 	wraps_at(30);
 	wraps_at(32);
 	wraps_at(24);
-	wraps_at(21); /* every 2.1 s: shorter than a silence with grace, but not than the frames' distance */
+	wraps_at(22); /* every 4.2 s, about the least that is allowed */
 }
 
 Test(codec_link, twenty_minutes_of_silence)

@@ -134,6 +134,7 @@ static const struct {
 	{ { .type = LSW_SYNC, .u.sync = { .version = 1, .bits = 15, .hz = 1 } }, 14, 6, 15 },
 	{ { .type = LSW_SYNC, .u.sync = { .version = 1, .bits = 33, .hz = 1 } }, 14, 6, 33 },
 	{ { .type = LSW_SYNC, .u.sync = { .version = 1, .bits = 32, .rate = 4, .hz = 1 } }, 14, 7, 4 },
+	{ { .type = LSW_SYNC, .u.sync = { .version = 1, .bits = 16, .hz = 16385 } }, 14, 6, 26 },
 	{ { .type = LSW_END, .id = 0 }, 12, 1, 0 },
 	{ { .type = LSW_TOTALS, .id = 0 }, 13, 1, 0 },
 	{ { .type = LSW_ISR_IN, .id = 0xFFFF }, 7, 1, 0xFF },

@@ -186,8 +186,8 @@ static void reset(struct board *b, const struct board_event *ev)
 	memset(&b->win, 0, sizeof(b->win));
 	board_clock_reset(&b->clock);
 	b->first_stamp.host_ns = b->last_stamp.host_ns = 0;
-	memset(b->pings, 0, sizeof(b->pings));
 	if (before) {
+		memset(b->pings, 0, sizeof(b->pings));
 		b->resets++;
 		board_edge(b, EDGE_RESET, NULL, ev->t, ev->t, 0, 0, true, false);
 	}

@@ -189,7 +189,9 @@ void serial_stream_feed(struct serial_stream *s, const uint8_t *p, size_t n, uin
 		s->n += take;
 		p += take;
 		n -= take;
-		if (s->n >= s->tried + DETECT_EVERY || s->n == SERIAL_DETECT_MAX)
+		/* Frames end with a zero: at a read's end it is worth an attempt of its own. */
+		if (s->n >= s->tried + DETECT_EVERY || s->n == SERIAL_DETECT_MAX ||
+		    (n == 0 && s->n >= s->tried + DETECT_EVERY / 4 && s->held[s->n - 1] == 0))
 			detect(s, false);
 		if (!s->decoder && s->n == SERIAL_DETECT_MAX) {
 			pass_over(s, SERIAL_DETECT_MAX / 2);
