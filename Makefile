@@ -100,7 +100,7 @@ $(SKEL): $(BUILD)/bpf/loopscope.o
 	$(Q)$(BPFTOOL) gen skeleton $< name loopscope_bpf > $@
 
 # Only the kernel source includes the skeleton.
-$(BUILD)/user/source/kernel.o $(BUILD)/user/source/kernel_probe.o: $(SKEL)
+$(BUILD)/user/source/kernel.o $(BUILD)/user/source/kernel_walk.o $(BUILD)/user/source/kernel_edges.o: $(SKEL)
 
 # --- user side --------------------------------------------------------------------------------------------------------
 $(BUILD)/%.o: %.c $(BUILD)/flags

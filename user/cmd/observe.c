@@ -7,12 +7,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <time.h>
 
 #include "lib/cleanup.h"
 #include "model/tracker.h"
 #include "registry/proc.h"
 #include "registry/registry.h"
+
+/* Stalls are told within the threshold + 200 ms. */
+#define PULSE_NS 100000000ull
 
 const char *const observe_formats[] = { "table", "json", NULL };
 const char *const observe_sorts[] = { "load", "busy", "wait", "pid", NULL };
@@ -208,6 +212,20 @@ static int on_tick(void *arg, uint64_t expirations)
 	return err;
 }
 
+static int on_pulse(void *arg, uint64_t expirations)
+{
+	struct observation *ob = arg;
+
+	return kernel_source_pulse(ob->source, ob->f);
+}
+
+static int on_events(void *arg, int fd, uint32_t events)
+{
+	struct observation *ob = arg;
+
+	return kernel_source_poll(ob->source, ob->f);
+}
+
 static int on_end(void *arg, uint64_t expirations)
 {
 	evloop_stop(((struct observation *)arg)->loop);
@@ -245,6 +263,10 @@ int observation_run(struct observation *ob, struct evloop *loop, const struct ob
 		err = evloop_add_timer(loop, pace->interval_ns, pace->interval_ns, on_tick, ob, &tick);
 	if (!err && pace->duration_ns)
 		err = evloop_add_timer(loop, pace->duration_ns, 0, on_end, ob, &end);
+	if (!err && kernel_source_measures(ob->source))
+		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, ob, NULL);
+	if (!err && kernel_source_fd(ob->source) >= 0)
+		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, NULL);
 	if (!err && !pace->ignore_signals)
 		err = evloop_add_signal(loop, SIGINT, on_signal, ob);
 	if (!err && !pace->ignore_signals)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
+#include "model/hist.h"
 
 /* A worker spends most of its life parked outside the frames in which it once polled. */
 #define WORKER_OUTER_SHARE 0.5
@@ -140,6 +141,50 @@ static uint64_t parked_ns(const struct loop_sample *s)
 	return b ? b->ns : 0;
 }
 
+static struct quantiles quantiles(const struct hist *h)
+{
+	struct quantiles q = {};
+
+	if (!h || !h->n)
+		return q;
+	q.known = true;
+	q.p50 = (double)hist_quantile(h, 0.5) / 1e3;
+	q.p90 = (double)hist_quantile(h, 0.9) / 1e3;
+	q.p99 = (double)hist_quantile(h, 0.99) / 1e3;
+	q.p999 = (double)hist_quantile(h, 0.999) / 1e3;
+	q.max = (double)h->max / 1e3;
+	return q;
+}
+
+static void delta_ticks(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
+{
+	uint64_t late_n, waits;
+
+	r->events_per_wait = r->late_us = r->late_wait_us = NAN;
+	r->slow_ticks = -1;
+	r->over_budget = now->over_budget;
+	if (now->edges == EDGES_SCHED)
+		return;
+	waits = since(before ? before->io_waits : 0, now->io_waits);
+	r->io_waits = (int64_t)waits;
+	r->ticks = (int64_t)since(before ? before->ticks : 0, now->ticks);
+	r->spin = (double)since(before ? before->spin_ns : 0, now->spin_ns) / wall;
+	r->slow_ticks = (int64_t)since(before ? before->slow_ticks : 0, now->slow_ticks);
+	r->tick_us = quantiles(now->tick_hist);
+	if (now->edges == EDGES_UPROBE) {
+		r->io_cpu = NAN;
+		return;
+	}
+	r->io_us = quantiles(now->io_hist);
+	if (waits)
+		r->events_per_wait = (double)since(before ? before->io_events : 0, now->io_events) / (double)waits;
+	late_n = since(before ? before->late_n : 0, now->late_n);
+	if (late_n) {
+		r->late_us = (double)since(before ? before->late_ns : 0, now->late_ns) / (double)late_n / 1e3;
+		r->late_wait_us = (double)since(before ? before->late_wait_ns : 0, now->late_wait_ns) / (double)late_n / 1e3;
+	}
+}
+
 bool loop_delta(const struct loop_sample *before, const struct loop_sample *now, const struct loop_facts *f,
 		struct loop_record *ret)
 {
@@ -197,6 +242,7 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 	r.io_sleeps = (int64_t)since(before ? before->io_sleeps : 0, now->io_sleeps);
 	r.lost = (int64_t)since(before ? before->lost : 0, now->lost);
 	r.repaired = (int64_t)since(before ? before->repaired : 0, now->repaired);
+	delta_ticks(before, now, wall, &r);
 	delta_blocked(before, now, f->park_is_idle, wall, &r);
 	delta_waited(before, now, wall, &r);
 	*ret = r;

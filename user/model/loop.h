@@ -10,6 +10,8 @@
 
 #include "model/record.h"
 
+struct hist;
+
 enum loop_state {
 	LOOP_IDLE,
 	LOOP_IO_CPU,
@@ -39,6 +41,11 @@ struct loop_sample {
 	uint64_t state_ns[LOOP_NR_STATES];
 	uint64_t throttled_ns, naive_idle_ns, outer_ns;
 	uint64_t io_sleeps, events, lost, repaired;
+	/* Only where the edges are measured: */
+	uint64_t io_waits, ticks, spin_ns, io_events, slow_ticks;
+	uint64_t late_n, late_ns, late_wait_ns; /* timeouts that overran, by how much, of that waiting for the CPU */
+	const struct hist *tick_hist, *io_hist; /* ns, of the time since the last sample; the source's; NULL unknown */
+	bool over_budget;                       /* measuring the edges has cost too much: paused */
 	char thread[LOOP_COMM_LEN];
 	const char *wait_syscall; /* static */
 	int wait_fd;

@@ -86,6 +86,10 @@ struct loop_record {
 	double load, busy, wait, idle, spin, naive_load;
 	double io_cpu, tick_cpu, tick_blocked, wait_io, wait_tick, throttled;
 	int64_t io_waits, ticks;   /* -1 unknown */
+	double events_per_wait;    /* mean number of events that a wait returned; NAN unknown */
+	double late_us, late_wait_us; /* mean time past the timeout of waits that ended by it; of that, waiting for the CPU */
+	int64_t slow_ticks;        /* -1 unknown */
+	bool over_budget;          /* the edges were let go: measuring them would have cost the loop too much */
 	int64_t io_sleeps;         /* IO waits in which the loop really slept; -1 unknown */
 	struct quantiles tick_us, io_us;
 

@@ -89,6 +89,14 @@ struct slow_sum {
 	uint64_t ticks;
 };
 
+struct slow_summary {
+	const struct slow_sum *causes; /* largest first */
+	size_t n_causes;
+	uint64_t ticks;     /* slow ones that ended */
+	double us;          /* all their time */
+	uint64_t held_back; /* not in the sums */
+};
+
 const char *cause_kind_name(enum cause_kind k); /* "cpu", "syscall", "page_fault", "wait", "throttle", "other" */
 const char *loop_event_name(enum loop_event_kind k);
 

@@ -10,6 +10,7 @@
 #ifndef LOOPSCOPE_REGISTRY_SYMBOLS_H
 #define LOOPSCOPE_REGISTRY_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,5 +24,9 @@ void symbols_free(struct symbols *s);
  * never NULL; the strings live until symbols_free() or until the process's entry is dropped at the next call for
  * more than 64 other processes: copy what must live longer. A process that has ended reads "[unknown]+0x..." unless cached. */
 void symbols_resolve(struct symbols *s, pid_t pid, const uint64_t *addr, size_t n, const char **ret);
+
+/* Whether a stack that ends with this return address is complete: it lies in _start, __libc_start_main, clone, clone3,
+ * start_thread or the like. Frame pointers that are missing end a stack early or lead astray. */
+bool symbols_is_outermost(struct symbols *s, pid_t pid, uint64_t addr);
 
 #endif

@@ -12,12 +12,17 @@
 
 #include "lib/fault.h"
 #include "model/record.h"
+#include "model/slow_tick.h"
 
 struct sink;
 
 struct sink_ops {
 	const char *name;
 	int (*interval)(struct sink *s, const struct interval *iv, struct fault *f);
+	/* Records of single ticks, between the intervals; NULL: this sink has no place for them. */
+	int (*slow_tick)(struct sink *s, const struct slow_tick *t, struct fault *f);
+	int (*event)(struct sink *s, const struct loop_event *e, struct fault *f);
+	int (*slow_summary)(struct sink *s, const struct slow_summary *sum, struct fault *f); /* once, at the end */
 	void (*free)(struct sink *s);
 };
 
@@ -28,6 +33,21 @@ struct sink {
 static inline int sink_interval(struct sink *s, const struct interval *iv, struct fault *f)
 {
 	return s->ops->interval(s, iv, f);
+}
+
+static inline int sink_slow_tick(struct sink *s, const struct slow_tick *t, struct fault *f)
+{
+	return s->ops->slow_tick ? s->ops->slow_tick(s, t, f) : 0;
+}
+
+static inline int sink_event(struct sink *s, const struct loop_event *e, struct fault *f)
+{
+	return s->ops->event ? s->ops->event(s, e, f) : 0;
+}
+
+static inline int sink_slow_summary(struct sink *s, const struct slow_summary *sum, struct fault *f)
+{
+	return s->ops->slow_summary ? s->ops->slow_summary(s, sum, f) : 0;
 }
 
 void sink_free(struct sink *s);
@@ -48,6 +68,9 @@ struct table_options {
 int sink_table_new(const struct table_options *o, struct sink **ret, struct fault *f);
 /* NDJSON: one object a line, "v":1, flushed per interval. */
 int sink_json_new(FILE *out, struct sink **ret, struct fault *f);
+
+/* Folded stacks ("cause;outer;...;inner microseconds"), written once at the end: what flame graph tools take. */
+int sink_folded_new(FILE *out, struct sink **ret, struct fault *f);
 
 /* Prints every column's name, unit and help: for --help and docs. */
 void sink_table_columns_help(FILE *out);

@@ -1,49 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* kernel.c - see kernel.h: loading, attaching, the walk over observed threads. */
+/* kernel.c - see kernel.h: loading, attaching, handing out samples. */
 #include "source/kernel.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
-#include <bpf/libbpf.h>
 
-#include "bpf/wire.h"
 #include "lib/cleanup.h"
-#include "loopscope.skel.h"
 #include "source/kernel_check.h"
-#include "source/kernel_cost.h"
+#include "source/kernel_internal.h"
 #include "source/kernel_sample.h"
-
-/* With at most so many processes, one iterator link each (the kernel then walks only their threads). */
-#define MAX_PID_LINKS 16
-#define MAX_PROGRAMS 16
-
-struct kernel_source {
-	struct loopscope_bpf *skel;
-	struct ring_buffer *ended;
-	struct bpf_link *links[MAX_PROGRAMS];
-	size_t n_links;
-	struct bpf_link *walks[MAX_PID_LINKS];
-	size_t n_walks;
-	bool walk_all; /* walks[0] goes over every thread of the machine */
-	struct kernel_cost cost;
-	uint64_t counters[LS_NR_COUNTERS]; /* as last read */
-	/* for the time of a snapshot */
-	kernel_sample_fn fn;
-	void *arg;
-	int fn_err;
-};
 
 /* Kernels before 5.18 don't hand prev_state to sched_switch: see bpf/core_fixes.h. */
 static bool switch_has_prev_state(const struct btf *btf)
 {
 	int id = btf__find_by_name_kind(btf, "btf_trace_sched_switch", BTF_KIND_TYPEDEF);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, id) : NULL;
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (__u32)id) : NULL;
 
 	while (t && (btf_is_typedef(t) || btf_is_ptr(t)))
 		t = btf__type_by_id(btf, t->type);
@@ -65,131 +43,94 @@ static int choose_programs(struct loopscope_bpf *skel, struct fault *f)
 	return 0;
 }
 
-static int prepare(struct kernel_source *k, const struct kernel_source_options *o, struct fault *f)
+/* Maps that only measured edges need shrink to what the kernel accepts where there are none. */
+static void shrink_unused(struct kernel_source *k)
+{
+	if (k->edges.kind != EDGES_SCHED)
+		return;
+	bpf_map__set_max_entries(k->skel->maps.ls_events, (__u32)sysconf(_SC_PAGESIZE));
+	bpf_map__set_max_entries(k->skel->maps.ls_stacks, 1);
+}
+
+static int prepare(struct kernel_source *k, struct fault *f)
 {
 	int err, cpus = libbpf_num_possible_cpus();
+	bool only = k->o.only_pids || k->o.n_pids;
 
 	k->skel = loopscope_bpf__open();
 	if (!k->skel)
 		return fault(f, -errno, EXIT_FAILED, "the BPF programs can't be opened: %s", strerror(errno));
 	err = choose_programs(k->skel, f);
+	if (!err)
+		err = kernel_edges_prepare(&k->edges, k->skel, only ? k->o.edges : CHOOSE_SCHED, f);
 	if (err)
 		return err;
 	if (cpus > 0)
-		bpf_map__set_max_entries(k->skel->maps.ls_cpus, cpus);
-	k->skel->rodata->ls_only_targets = o->only_pids || o->n_pids;
-	k->skel->rodata->ls_self_tgid = getpid();
+		bpf_map__set_max_entries(k->skel->maps.ls_cpus, (__u32)cpus);
+	shrink_unused(k);
+	k->skel->rodata->ls_only_targets = only;
+	k->skel->rodata->ls_self_tgid = (__u32)getpid();
+	k->skel->rodata->ls_measure = k->edges.kind != EDGES_SCHED;
+	k->skel->rodata->ls_stream = k->o.stream;
+	k->skel->rodata->ls_slow_ns = k->edges.kind == EDGES_SCHED ? 0 : k->o.slow_ns;
 	return 0;
+}
+
+static void deliver(struct kernel_source *k, const struct ls_snap *snap)
+{
+	struct loop_sample s;
+
+	kernel_sample(snap, &s);
+	if (snap->reason == LS_SNAP_LIVE)
+		k->cost.events_live += s.events;
+	else
+		k->cost.events_ended += s.events;
+	s.over_budget = k->edges.kind != EDGES_SCHED && !k->edges.attached;
+	if (snap->t.edges && snap->t.edges == k->skel->bss->ls_edges)
+		s.edges = k->edges.kind;
+	if (k->edges.kind != EDGES_SCHED)
+		kernel_ticks_fill(&k->ticks, &s);
+	if (!k->fn_err)
+		k->fn_err = k->fn(k->arg, &s);
 }
 
 static int on_ended(void *arg, void *data, size_t size)
 {
 	struct kernel_source *k = arg;
-	struct loop_sample s;
 
-	if (size < sizeof(struct ls_snap) || !k->fn)
-		return 0;
-	kernel_sample(data, &s);
-	k->cost.events_ended += s.events;
-	if (!k->fn_err)
-		k->fn_err = k->fn(k->arg, &s);
+	if (size >= sizeof(struct ls_snap) && k->fn)
+		deliver(k, data);
 	return 0;
 }
 
-/* Runs an iterator program to its end; its output goes to `each`. */
-static int walk(struct kernel_source *k, struct bpf_link *link, bool samples)
+static int on_event(void *arg, void *data, size_t size)
 {
-	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(link));
-	_cleanup_free_ char *buf = NULL;
-	size_t have = 0;
-	const size_t cap = 64 * 1024;
-
-	if (fd < 0)
-		return -errno;
-	buf = malloc(cap);
-	if (!buf)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(fd, buf + have, cap - have);
-		size_t used = 0;
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return 0;
-		have += n;
-		for (; samples && have - used >= sizeof(struct ls_snap); used += sizeof(struct ls_snap)) {
-			struct loop_sample s;
-			struct ls_snap snap;
-
-			memcpy(&snap, buf + used, sizeof(snap));
-			kernel_sample(&snap, &s);
-			k->cost.events_live += s.events;
-			if (!k->fn_err)
-				k->fn_err = k->fn(k->arg, &s);
-		}
-		if (!samples)
-			used = have;
-		memmove(buf, buf + used, have - used);
-		have -= used;
-	}
+	return kernel_ticks_event(&((struct kernel_source *)arg)->ticks, data, size);
 }
 
-static struct bpf_link *attach_walk(struct bpf_program *prog, pid_t pid)
+static ssize_t no_bytes(void *arg, const char *data, size_t n)
 {
-	LIBBPF_OPTS(bpf_iter_attach_opts, opts);
-	union bpf_iter_link_info info = {};
-
-	info.task.pid = pid;
-	opts.link_info = &info;
-	opts.link_info_len = sizeof(info);
-	return bpf_program__attach_iter(prog, pid ? &opts : NULL);
-}
-
-/* The kernel can walk one process's threads since f0d74c4da1f0 (6.1); before it, all of them are walked. */
-static int add_walk(struct kernel_source *k, pid_t pid)
-{
-	struct bpf_link *link = NULL;
-
-	if (k->walk_all)
-		return 0;
-	if (pid && k->n_walks < MAX_PID_LINKS)
-		link = attach_walk(k->skel->progs.ls_snapshot, pid);
-	if (link) {
-		k->walks[k->n_walks++] = link;
-		return 0;
-	}
-	link = attach_walk(k->skel->progs.ls_snapshot, 0);
-	if (!link)
-		return -errno;
-	for (size_t i = 0; i < k->n_walks; i++)
-		bpf_link__destroy(k->walks[i]);
-	k->walks[0] = link;
-	k->n_walks = 1;
-	k->walk_all = true;
-	return 0;
+	return (ssize_t)n;
 }
 
 /* Finds what is asleep in an IO wait already. */
 static int seed(struct kernel_source *k, pid_t pid)
 {
-	struct bpf_link *link = attach_walk(k->skel->progs.ls_seed, pid);
+	struct bpf_link *link = kernel_walk_attach(k->skel->progs.ls_seed, pid);
 	int err;
 
 	if (!link && pid)
-		link = attach_walk(k->skel->progs.ls_seed, 0);
+		link = kernel_walk_attach(k->skel->progs.ls_seed, 0);
 	if (!link)
 		return -errno;
-	err = walk(k, link, false);
+	err = kernel_walk_link(link, no_bytes, NULL);
 	bpf_link__destroy(link);
 	return err;
 }
 
 static int set_target(struct kernel_source *k, pid_t pid, bool follow)
 {
-	__u32 key = pid;
+	__u32 key = (__u32)pid;
 	__u8 value = follow;
 
 	return bpf_map__update_elem(k->skel->maps.ls_targets, &key, sizeof(key), &value, sizeof(value), BPF_ANY);
@@ -200,9 +141,13 @@ int kernel_source_watch(struct kernel_source *k, pid_t pid, bool follow_children
 	int err = set_target(k, pid, follow_children);
 
 	if (!err)
-		err = add_walk(k, follow_children ? 0 : pid);
+		err = kernel_walk_add(k, follow_children ? 0 : pid);
 	if (!err)
 		err = seed(k, pid);
+	if (!err)
+		err = kernel_edges_add_process(&k->edges, k->skel, pid, f);
+	if (!err && k->edges.kind != EDGES_SCHED)
+		kernel_sampling_add(&k->sampling, k->skel->progs.ls_sample, pid);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "process %d can't be added to those watched: %s", pid, strerror(-err));
 	return 0;
@@ -215,7 +160,8 @@ static int attach_programs(struct kernel_source *k, struct fault *f)
 	bpf_object__for_each_program(prog, k->skel->obj) {
 		struct bpf_link *link;
 
-		if (k->n_links == MAX_PROGRAMS || !bpf_program__autoload(prog) || bpf_program__expected_attach_type(prog) != BPF_TRACE_RAW_TP)
+		if (k->n_links == MAX_PROGRAMS || !bpf_program__autoload(prog) ||
+		    bpf_program__expected_attach_type(prog) != BPF_TRACE_RAW_TP)
 			continue;
 		link = bpf_program__attach(prog);
 		if (!link)
@@ -226,13 +172,49 @@ static int attach_programs(struct kernel_source *k, struct fault *f)
 	return 0;
 }
 
+static int open_rings(struct kernel_source *k, struct fault *f)
+{
+	k->ended = ring_buffer__new(bpf_map__fd(k->skel->maps.ls_ended), on_ended, k, NULL);
+	k->events = ring_buffer__new(bpf_map__fd(k->skel->maps.ls_events), on_event, k, NULL);
+	if (!k->ended || !k->events)
+		return fault(f, -errno, EXIT_FAILED, "the ring buffers can't be mapped: %s", strerror(errno));
+	return 0;
+}
+
+/* Those to watch from the start: their threads are walked, and what is asleep already is found. */
+static int begin_watching(struct kernel_source *k, const struct kernel_source_options *o, struct fault *f)
+{
+	int err = 0;
+
+	if (o->n_pids && !o->follow_children) {
+		for (size_t i = 0; i < o->n_pids && !err; i++)
+			err = kernel_walk_add(k, o->pids[i]);
+	} else if (o->follow_children || !o->only_pids) {
+		err = kernel_walk_add(k, 0);
+	}
+	if (!err && (o->n_pids || !o->only_pids))
+		err = seed(k, o->n_pids == 1 ? o->pids[0] : 0);
+	if (err)
+		return fault(f, err, EXIT_IMPOSSIBLE, "the task iterator can't be used: %s", strerror(-err));
+	for (size_t i = 0; i < o->n_pids && !err; i++) {
+		err = kernel_edges_add_process(&k->edges, k->skel, o->pids[i], f);
+		if (!err && k->edges.kind != EDGES_SCHED)
+			kernel_sampling_add(&k->sampling, k->skel->progs.ls_sample, o->pids[i]);
+	}
+	return err;
+}
+
 static int start(struct kernel_source *k, const struct kernel_source_options *o, struct fault *f)
 {
-	int err;
+	int err = open_rings(k, f);
 
-	k->ended = ring_buffer__new(bpf_map__fd(k->skel->maps.ls_ended), on_ended, k, NULL);
-	if (!k->ended)
-		return fault(f, -errno, EXIT_FAILED, "the ring buffer can't be mapped: %s", strerror(errno));
+	if (err)
+		return err;
+	k->ticks.slow = o->slow;
+	k->ticks.edge = o->edge;
+	k->ticks.arg = o->arg;
+	k->ticks.stacks_fd = bpf_map__fd(k->skel->maps.ls_stacks);
+	kernel_edges_calibrate(&k->edges, k->skel);
 	for (size_t i = 0; i < o->n_pids; i++) {
 		err = set_target(k, o->pids[i], o->follow_children);
 		if (err)
@@ -241,19 +223,12 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 	}
 	kernel_cost_start(&k->cost);
 	err = attach_programs(k, f);
-	if (err)
-		return err;
-	if (o->n_pids && !o->follow_children) {
-		for (size_t i = 0; i < o->n_pids && !err; i++)
-			err = add_walk(k, o->pids[i]);
-	} else if (o->follow_children || !o->only_pids) {
-		err = add_walk(k, 0);
-	}
-	if (!err && (o->n_pids || !o->only_pids))
-		err = seed(k, o->n_pids == 1 ? o->pids[0] : 0);
-	if (err)
-		return fault(f, err, EXIT_IMPOSSIBLE, "the task iterator can't be used: %s", strerror(-err));
-	return 0;
+	if (!err)
+		err = begin_watching(k, o, f);
+	/* Last: an edge of a thread that is found asleep meets a state that knows it. */
+	if (!err)
+		err = kernel_edges_attach(&k->edges, k->skel, f);
+	return err;
 }
 
 int kernel_source_open(const struct kernel_source_options *o, struct kernel_source **ret, struct fault *f)
@@ -266,8 +241,9 @@ int kernel_source_open(const struct kernel_source_options *o, struct kernel_sour
 	k = calloc(1, sizeof(*k));
 	if (!k)
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	k->o = *o;
 	kernel_log_capture();
-	err = prepare(k, o, f);
+	err = prepare(k, f);
 	if (!err) {
 		err = loopscope_bpf__load(k->skel);
 		if (err)
@@ -276,6 +252,7 @@ int kernel_source_open(const struct kernel_source_options *o, struct kernel_sour
 	}
 	if (!err)
 		err = start(k, o, f);
+	k->o.pids = NULL;
 	if (err) {
 		kernel_source_close(k);
 		return err;
@@ -291,14 +268,49 @@ void kernel_source_close(struct kernel_source *k)
 {
 	if (!k)
 		return;
+	if (k->skel)
+		kernel_edges_detach(&k->edges, k->skel);
+	kernel_sampling_close(&k->sampling);
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
-	for (size_t i = 0; i < k->n_walks; i++)
-		bpf_link__destroy(k->walks[i]);
+	kernel_walk_close(k);
 	ring_buffer__free(k->ended);
+	ring_buffer__free(k->events);
+	kernel_ticks_free(&k->ticks);
+	kernel_budget_free(&k->budget);
 	loopscope_bpf__destroy(k->skel);
 	kernel_cost_stop(&k->cost);
 	free(k);
+}
+
+static ssize_t take_snaps(void *arg, const char *data, size_t n)
+{
+	size_t used = 0;
+
+	for (; n - used >= sizeof(struct ls_snap); used += sizeof(struct ls_snap)) {
+		struct ls_snap snap;
+
+		memcpy(&snap, data + used, sizeof(snap));
+		deliver(arg, &snap);
+	}
+	return (ssize_t)used;
+}
+
+static ssize_t take_ticks(void *arg, const char *data, size_t n)
+{
+	struct kernel_source *k = arg;
+	size_t used = 0;
+
+	for (; n - used >= sizeof(struct ls_tick_snap); used += sizeof(struct ls_tick_snap)) {
+		struct ls_tick_snap snap;
+		int err;
+
+		memcpy(&snap, data + used, sizeof(snap));
+		err = kernel_ticks_take(&k->ticks, &snap, k->skel->data->ls_epoch);
+		if (err)
+			return err;
+	}
+	return (ssize_t)used;
 }
 
 int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f)
@@ -309,17 +321,89 @@ int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *a
 	k->arg = arg;
 	k->fn_err = 0;
 	k->cost.events_live = 0;
-	for (size_t i = 0; i < k->n_walks && !err; i++)
-		err = walk(k, k->walks[i], true);
+	if (k->edges.kind != EDGES_SCHED) {
+		k->skel->data->ls_epoch++;
+		kernel_ticks_begin(&k->ticks);
+		err = kernel_walk(k, WALK_TICKS, take_ticks, k);
+	}
+	if (!err)
+		err = kernel_walk(k, WALK_SNAPSHOT, take_snaps, k);
 	if (!err) {
 		int n = ring_buffer__consume(k->ended);
 
 		err = n < 0 ? n : 0;
 	}
+	kernel_ticks_end(&k->ticks);
 	k->fn = NULL;
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
 	return k->fn_err;
+}
+
+int kernel_source_fd(struct kernel_source *k)
+{
+	return k->edges.kind == EDGES_SCHED ? -1 : ring_buffer__epoll_fd(k->events);
+}
+
+int kernel_source_poll(struct kernel_source *k, struct fault *f)
+{
+	int n = ring_buffer__consume(k->events);
+
+	return n < 0 ? fault(f, n, EXIT_FAILED, "the events can't be read: %s", strerror(-n)) : 0;
+}
+
+bool kernel_source_measures(const struct kernel_source *k)
+{
+	return k->edges.kind != EDGES_SCHED;
+}
+
+static ssize_t take_pulses(void *arg, const char *data, size_t n)
+{
+	struct kernel_source *k = arg;
+	size_t used = 0;
+
+	while (n - used >= sizeof(struct ls_pulse)) {
+		struct ls_pulse pulse;
+		struct ls_slow slow;
+		size_t size = sizeof(pulse);
+		int err;
+
+		memcpy(&pulse, data + used, sizeof(pulse));
+		if (pulse.stalled)
+			size += sizeof(slow);
+		if (n - used < size)
+			break;
+		kernel_budget_pulse(&k->budget, &pulse, k->edges.wait_cost_ns);
+		if (pulse.stalled) {
+			memcpy(&slow, data + used + sizeof(pulse), sizeof(slow));
+			err = kernel_ticks_slow(&k->ticks, &slow);
+			if (err)
+				return err;
+		}
+		used += size;
+	}
+	return (ssize_t)used;
+}
+
+int kernel_source_pulse(struct kernel_source *k, struct fault *f)
+{
+	int err;
+
+	if (k->edges.kind == EDGES_SCHED)
+		return 0;
+	kernel_budget_begin(&k->budget, k->o.budget);
+	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
+	switch (kernel_budget_end(&k->budget, k->edges.attached)) {
+	case BUDGET_LET_GO:
+		kernel_edges_detach(&k->edges, k->skel);
+		return 0;
+	case BUDGET_TRY_AGAIN:
+		return kernel_edges_attach(&k->edges, k->skel, f);
+	default:
+		return 0;
+	}
 }
 
 int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
@@ -330,7 +414,7 @@ int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
 
 	if (cpus < 0)
 		return cpus;
-	v = calloc(cpus, sizeof(*v));
+	v = calloc((size_t)cpus, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	for (__u32 i = 0; i < LS_NR_COUNTERS; i++) {
@@ -346,10 +430,18 @@ int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
 	ret->ended_lost = d[LS_C_RING_FULL];
 	ret->not_tracked = d[LS_C_NO_STORAGE];
 	ret->torn = d[LS_C_TORN];
+	ret->edges = d[LS_C_EVENTS_LOST];
+	ret->slow_ticks = d[LS_C_SLOW_LOST];
+	ret->stacks = d[LS_C_STACK_LOST];
 	return 0;
 }
 
 double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kind)
 {
 	return kernel_cost_per_event(&k->cost, ret_kind);
+}
+
+double kernel_source_wait_cost(const struct kernel_source *k)
+{
+	return k->edges.attached ? k->edges.wait_cost_ns : 0;
 }

@@ -14,14 +14,35 @@
 
 #include "lib/fault.h"
 #include "model/loop.h"
+#include "model/tick_report.h"
 
 struct kernel_source;
+
+/* One edge of the event stream. seq counts per thread, lost ones included. */
+struct kernel_edge_event {
+	enum loop_event_kind kind;
+	uint32_t pid, tid, seq;
+	uint64_t ns;       /* CLOCK_MONOTONIC */
+	double timeout_us; /* NAN: none */
+	int64_t count;
+};
+
+typedef int (*kernel_slow_fn)(void *arg, const struct tick_report *r);
+typedef int (*kernel_edge_fn)(void *arg, const struct kernel_edge_event *e);
 
 struct kernel_source_options {
 	const pid_t *pids; /* processes to observe; n_pids 0: all */
 	size_t n_pids;
 	bool only_pids;       /* true with n_pids 0: none yet, kernel_source_watch() adds them */
 	bool follow_children; /* processes that they start are observed too */
+	int edges;            /* enum edge_choice; 0: auto */
+	uint64_t slow_ns;     /* ticks at least so long are reported one by one; 0: none */
+	double budget;        /* share of a loop's time that measuring its edges may take; 0: no limit */
+	bool stream;          /* every edge is reported */
+	/* Called from kernel_source_poll() and kernel_source_snapshot(). */
+	kernel_slow_fn slow;
+	kernel_edge_fn edge;
+	void *arg;
 };
 
 int kernel_source_open(const struct kernel_source_options *o, struct kernel_source **ret, struct fault *f);
@@ -35,11 +56,20 @@ typedef int (*kernel_sample_fn)(void *arg, const struct loop_sample *s);
 /* One walk over all observed threads, then what ended since the last one. A negative return of fn ends it. */
 int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
 
+/* Readable when slow ticks or edges wait to be taken by kernel_source_poll(); -1 where none can come. */
+int kernel_source_fd(struct kernel_source *k);
+int kernel_source_poll(struct kernel_source *k, struct fault *f);
+/* A look at the ticks in progress and at what measuring costs: at least each 100 ms while edges are measured. */
+int kernel_source_pulse(struct kernel_source *k, struct fault *f);
+/* True where edges are measured, or would be but for the budget. */
+bool kernel_source_measures(const struct kernel_source *k);
+
 /* Losses since the last call: final sums without room, threads beyond the limit, torn snapshots. */
 struct kernel_losses {
 	uint64_t ended_lost; /* loops whose last interval was lost */
 	uint64_t not_tracked;
 	uint64_t torn;
+	uint64_t edges, slow_ticks, stacks;
 };
 int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret);
 
@@ -47,6 +77,9 @@ int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret);
  * administrator has them on (kernel.bpf_stats_enabled), else from the first intervals, for which they are switched on.
  * NAN until known. */
 double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kind);
+
+/* What measuring adds to one IO wait, ns; 0 while the edges are not measured. */
+double kernel_source_wait_cost(const struct kernel_source *k);
 
 /* What stands in the way of opening the source here: 0, or -errno with a sentence in *f. */
 int kernel_source_check(struct fault *f);

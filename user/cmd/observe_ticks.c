@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* observe_ticks.c - see observe_ticks.h. */
+#include "cmd/observe_ticks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "lib/cleanup.h"
+#include "model/slow_sums.h"
+#include "registry/proc.h"
+#include "registry/symbols.h"
+#include "registry/sysargs.h"
+
+#define WHAT_LEN 256
+#define STREAMS_MAX 65536
+
+/* A thread's place in the event stream: what comes next. */
+struct stream {
+	uint32_t tid;
+	uint32_t seq;
+	struct loop_id id;
+	char comm[LOOP_COMM_LEN], thread[LOOP_COMM_LEN];
+	const char *runtime;
+	UT_hash_handle hh;
+};
+
+struct observe_ticks {
+	struct sink *sink;
+	observe_who_fn who;
+	void *arg;
+	struct symbols *symbols;
+	struct slow_sums *sums;
+	struct stream *streams;
+	char what[SLOW_CAUSES_MAX][WHAT_LEN];
+};
+
+int observe_ticks_new(struct sink *sink, observe_who_fn who, void *arg, struct observe_ticks **ret)
+{
+	struct observe_ticks *t = calloc(1, sizeof(*t));
+	int err;
+
+	if (!t)
+		return -ENOMEM;
+	t->sink = sink;
+	t->who = who;
+	t->arg = arg;
+	err = symbols_new(&t->symbols);
+	if (!err)
+		err = slow_sums_new(&t->sums);
+	if (err) {
+		observe_ticks_free(t);
+		return err;
+	}
+	*ret = t;
+	return 0;
+}
+
+void observe_ticks_free(struct observe_ticks *t)
+{
+	struct stream *s, *tmp;
+
+	if (!t)
+		return;
+	HASH_ITER(hh, t->streams, s, tmp) {
+		HASH_DEL(t->streams, s);
+		free(s);
+	}
+	symbols_free(t->symbols);
+	slow_sums_free(t->sums);
+	free(t);
+}
+
+/* CLOCK_MONOTONIC to unix time, as of now: a step of the wall clock between the event and this moment shows. */
+static double wall_time(uint64_t mono_ns)
+{
+	struct timespec real, mono;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_MONOTONIC, &mono);
+	return (double)real.tv_sec - (double)mono.tv_sec + ((double)real.tv_nsec - (double)mono.tv_nsec) / 1e9 + (double)mono_ns / 1e9;
+}
+
+/* --- slow ticks --------------------------------------------------------------------------------------------------------- */
+
+static void describe(const struct tick_report *r, const struct raw_cause *c, char *what)
+{
+	pid_t pid = (pid_t)r->id.pid;
+
+	what[0] = '\0';
+	switch (c->kind) {
+	case CAUSE_SYSCALL:
+		if (c->call[0])
+			sysargs_describe(pid, c->call, c->args, what, WHAT_LEN);
+		return;
+	case CAUSE_PAGE_FAULT:
+		sysargs_describe_fault(pid, c->args[0], what, WHAT_LEN);
+		return;
+	case CAUSE_WAIT:
+		if (c->pid > 0)
+			snprintf(what, WHAT_LEN, "%s (pid %lld)", c->comm, (long long)c->pid);
+		else
+			snprintf(what, WHAT_LEN, "%s", c->pid == 0 ? "wake-up of an idle CPU" : "");
+		return;
+	case CAUSE_THROTTLE: {
+		_cleanup_free_ char *cgroup = NULL;
+
+		if (!proc_cgroup_read(pid, &cgroup))
+			snprintf(what, WHAT_LEN, "%s", cgroup);
+		return;
+	}
+	default:
+		return;
+	}
+}
+
+static void name_cause(struct observe_ticks *t, const struct tick_report *r, const struct raw_cause *from, char *what,
+		       struct slow_cause *ret)
+{
+	describe(r, from, what);
+	*ret = (struct slow_cause){ .kind = from->kind, .us = (double)from->ns / 1e3, .what = what, .samples = from->samples };
+	if (!from->n_frames)
+		return;
+	symbols_resolve(t->symbols, (pid_t)r->id.pid, from->frame, from->n_frames, ret->stack.frame);
+	ret->stack.n = from->n_frames;
+	ret->stack.incomplete = !symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
+}
+
+int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, struct fault *f)
+{
+	_cleanup_free_ struct slow_cause *causes = calloc(SLOW_CAUSES_MAX, sizeof(*causes));
+	struct slow_tick s = {
+		.ts = wall_time(r->now_ns),
+		.source = SOURCE_KERNEL,
+		.id = r->id,
+		.runtime = "unknown",
+		.start_ns = r->start_ns,
+		.duration_us = (double)(r->now_ns - r->start_ns) / 1e3,
+		.in_progress = r->in_progress,
+		.cpu_us = (double)r->cpu_ns / 1e3,
+		.blocked_us = (double)r->blocked_ns / 1e3,
+		.wait_us = (double)r->wait_ns / 1e3,
+		.throttled_us = (double)r->throttled_ns / 1e3,
+		.events = r->events,
+		.suppressed = r->suppressed,
+		.causes = causes,
+	};
+	int err;
+
+	if (!causes)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	memcpy(s.comm, r->thread, LOOP_COMM_LEN);
+	memcpy(s.thread, r->thread, LOOP_COMM_LEN);
+	t->who(t->arg, &r->id, s.comm, &s.runtime);
+	for (; s.n_causes < r->n_causes && s.n_causes < SLOW_CAUSES_MAX; s.n_causes++)
+		name_cause(t, r, &r->cause[s.n_causes], t->what[s.n_causes], &causes[s.n_causes]);
+	err = slow_sums_add(t->sums, &s);
+	if (err)
+		return fault(f, err, EXIT_FAILED, "out of memory");
+	return sink_slow_tick(t->sink, &s, f);
+}
+
+int observe_ticks_finish(struct observe_ticks *t, struct fault *f)
+{
+	struct slow_summary sum = { .ticks = slow_sums_ticks(t->sums),
+				    .us = slow_sums_us(t->sums),
+				    .held_back = slow_sums_held_back(t->sums) };
+
+	sum.causes = slow_sums_list(t->sums, &sum.n_causes);
+	return sink_slow_summary(t->sink, &sum, f);
+}
+
+/* --- the event stream --------------------------------------------------------------------------------------------------- */
+
+static struct stream *stream_of(struct observe_ticks *t, const struct kernel_edge_event *e)
+{
+	struct stream *s;
+	struct proc_info info;
+
+	HASH_FIND(hh, t->streams, &e->tid, sizeof(e->tid), s);
+	if (s)
+		return s;
+	if (HASH_COUNT(t->streams) >= STREAMS_MAX)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->tid = e->tid;
+	s->seq = e->seq - 1; /* what came before we looked is not lost */
+	s->id = (struct loop_id){ .pid = e->pid, .tid = e->tid };
+	s->runtime = "unknown";
+	if (!proc_info_read((pid_t)e->pid, &info))
+		memcpy(s->comm, info.comm, LOOP_COMM_LEN);
+	proc_thread_comm_read((pid_t)e->pid, (pid_t)e->tid, s->thread);
+	t->who(t->arg, &s->id, s->comm, &s->runtime);
+	HASH_ADD(hh, t->streams, tid, sizeof(s->tid), s);
+	return s;
+}
+
+static int send(struct observe_ticks *t, const struct stream *s, const struct kernel_edge_event *e, enum loop_event_kind kind,
+		int64_t count, struct fault *f)
+{
+	struct loop_event ev = {
+		.kind = kind,
+		.ts = wall_time(e->ns),
+		.mono_ns = e->ns,
+		.source = SOURCE_KERNEL,
+		.id = s->id,
+		.runtime = s->runtime,
+		.timeout_us = e->timeout_us,
+		.count = count,
+	};
+
+	memcpy(ev.comm, s->comm, LOOP_COMM_LEN);
+	memcpy(ev.thread, s->thread, LOOP_COMM_LEN);
+	return sink_event(t->sink, &ev, f);
+}
+
+int observe_ticks_edge(struct observe_ticks *t, const struct kernel_edge_event *e, struct fault *f)
+{
+	struct stream *s = stream_of(t, e);
+	uint32_t missing;
+	int err = 0;
+
+	if (!s)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	missing = e->seq - s->seq - 1;
+	s->seq = e->seq;
+	/* A thread id that is used again starts counting at 1. */
+	if (missing && missing < 1u << 31)
+		err = send(t, s, e, EVENT_GAP, missing, f);
+	return err ? err : send(t, s, e, e->kind, e->count, f);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_edges.c - see kernel_edges.h. */
+#include "source/kernel_edges.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "lib/cleanup.h"
+#include "loopscope.skel.h"
+#include "source/kernel_check.h"
+
+const char *const kernel_edge_choices[] = { "auto", "sched", "tracepoint", "fentry", "uprobe", NULL };
+
+/* The IO waits, and what libc calls them. Numbers only where a uprobe's cookie needs one. */
+struct io_wait {
+	const char *name;
+	long nr; /* -1: this architecture has none */
+};
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+static const struct io_wait io_waits[] = {
+#ifdef SYS_epoll_wait
+	{ "epoll_wait", SYS_epoll_wait },
+#else
+	{ "epoll_wait", SYS_epoll_pwait },
+#endif
+	{ "epoll_pwait", SYS_epoll_pwait },
+	{ "epoll_pwait2", SYS_epoll_pwait2 },
+#ifdef SYS_poll
+	{ "poll", SYS_poll },
+#else
+	{ "poll", SYS_ppoll },
+#endif
+	{ "ppoll", SYS_ppoll },
+#ifdef SYS_select
+	{ "select", SYS_select },
+#else
+	{ "select", SYS_pselect6 },
+#endif
+	{ "pselect6", SYS_pselect6 },
+	{ "io_uring_enter", SYS_io_uring_enter },
+	{ "io_getevents", SYS_io_getevents },
+};
+
+static bool is_fentry(const struct bpf_program *p)
+{
+	enum bpf_attach_type t = bpf_program__expected_attach_type(p);
+
+	return t == BPF_TRACE_FENTRY || t == BPF_TRACE_FEXIT;
+}
+
+static void choose_loaded(struct loopscope_bpf *skel, enum edge_kind kind)
+{
+	struct bpf_program *p;
+
+	bpf_object__for_each_program(p, skel->obj)
+		if (is_fentry(p))
+			bpf_program__set_autoload(p, kind == EDGES_FENTRY);
+	bpf_program__set_autoload(skel->progs.ls_tp_enter, kind == EDGES_TRACEPOINT);
+	bpf_program__set_autoload(skel->progs.ls_tp_exit, kind == EDGES_TRACEPOINT);
+	bpf_program__set_autoload(skel->progs.ls_tp_close, kind == EDGES_TRACEPOINT);
+	bpf_program__set_autoload(skel->progs.ls_up_enter, kind == EDGES_UPROBE);
+	bpf_program__set_autoload(skel->progs.ls_sample, kind != EDGES_SCHED);
+	bpf_program__set_autoload(skel->progs.ls_page_fault, kind != EDGES_SCHED);
+	bpf_program__set_autoload(skel->progs.ls_tick_walk, kind != EDGES_SCHED);
+	bpf_program__set_autoload(skel->progs.ls_pulse_walk, kind != EDGES_SCHED);
+}
+
+/* fentry is offered by BTF and refused by some platforms only at attach time, so one is attached, in an object of its own. */
+static bool fentry_works(void)
+{
+	struct loopscope_bpf *trial = loopscope_bpf__open();
+	struct bpf_program *p;
+	struct bpf_link *link = NULL;
+
+	if (!trial)
+		return false;
+	bpf_object__for_each_program(p, trial->obj)
+		bpf_program__set_autoload(p, p == trial->progs.ls_fx_ppoll);
+	if (!loopscope_bpf__load(trial))
+		link = bpf_program__attach(trial->progs.ls_fx_ppoll);
+	bpf_link__destroy(link);
+	loopscope_bpf__destroy(trial);
+	return link != NULL;
+}
+
+#define TRACEFS "/sys/kernel/tracing"
+
+static bool tracefs_is_there(void)
+{
+	return !access(TRACEFS "/events/syscalls/sys_enter_ppoll/id", R_OK) ||
+	       !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_ppoll/id", R_OK);
+}
+
+/* Where tracefs isn't mounted, it is mounted for us alone: in a mount namespace of our own, which ends with us. */
+static bool tracefs_make(void)
+{
+	if (tracefs_is_there())
+		return true;
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+		return false;
+	if (mount("tracefs", TRACEFS, "tracefs", 0, NULL))
+		return false;
+	return tracefs_is_there();
+}
+
+int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, enum edge_choice choice, struct fault *f)
+{
+	switch (choice) {
+	case CHOOSE_SCHED:
+		e->kind = EDGES_SCHED;
+		break;
+	case CHOOSE_UPROBE:
+		e->kind = EDGES_UPROBE;
+		break;
+	case CHOOSE_FENTRY:
+		if (!fentry_works())
+			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE,
+				     "--edges fentry: this kernel refuses fentry (%s); use --edges auto, which takes what works",
+				     kernel_log_last());
+		e->kind = EDGES_FENTRY;
+		break;
+	case CHOOSE_TRACEPOINT:
+		if (!tracefs_make())
+			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE,
+				     "--edges tracepoint: no tracefs here and none can be mounted; mount -t tracefs tracefs " TRACEFS);
+		e->kind = EDGES_TRACEPOINT;
+		break;
+	case CHOOSE_AUTO:
+		e->kind = fentry_works() ? EDGES_FENTRY : tracefs_make() ? EDGES_TRACEPOINT : EDGES_SCHED;
+		break;
+	}
+	choose_loaded(skel, e->kind);
+	return 0;
+}
+
+static int add_link(struct kernel_edges *e, struct bpf_link *link)
+{
+	if (!link)
+		return -errno;
+	if (e->n_links == KERNEL_EDGE_LINKS) {
+		bpf_link__destroy(link);
+		return -ENOSPC;
+	}
+	e->links[e->n_links++] = link;
+	return 0;
+}
+
+static int attach_tracepoint(struct kernel_edges *e, struct bpf_program *prog, const char *edge, const char *call)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s_%s", edge, call);
+	return add_link(e, bpf_program__attach_tracepoint(prog, "syscalls", name));
+}
+
+/* Returns first: an entry whose return is missed would leave a wait open. */
+static int attach_tracepoints(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	int err = 0, found = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(io_waits); i++) {
+		err = attach_tracepoint(e, skel->progs.ls_tp_exit, "sys_exit", io_waits[i].name);
+		if (err == -ENOENT)
+			continue;
+		if (!err)
+			err = attach_tracepoint(e, skel->progs.ls_tp_enter, "sys_enter", io_waits[i].name);
+		if (err)
+			return err;
+		found++;
+	}
+	err = attach_tracepoint(e, skel->progs.ls_tp_close, "sys_enter", "close");
+	return found ? err : -ENOENT;
+}
+
+static int attach_fentry(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	struct bpf_program *p;
+	int err;
+
+	for (int exits = 1; exits >= 0; exits--)
+		bpf_object__for_each_program(p, skel->obj) {
+			if (!is_fentry(p) || (bpf_program__expected_attach_type(p) == BPF_TRACE_FEXIT) != exits)
+				continue;
+			err = add_link(e, bpf_program__attach(p));
+			if (err)
+				return err;
+		}
+	return 0;
+}
+
+/* The libc that the process has mapped, reached through its own root, so that containers work. */
+static int find_libc(pid_t pid, char *ret, size_t size)
+{
+	_cleanup_fclose_ FILE *in = NULL;
+	char name[64], line[512];
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
+	in = fopen(name, "re");
+	if (!in)
+		return -errno;
+	for (int lines = 0; lines < 65536 && fgets(line, sizeof(line), in); lines++) {
+		char *path = strchr(line, '/'), *base, *end;
+
+		end = path ? strchr(path, '\n') : NULL;
+		if (!end)
+			continue;
+		*end = '\0';
+		base = strrchr(path, '/') + 1;
+		if (strncmp(base, "libc.so", 7) && strncmp(base, "libc-2.", 7) && strncmp(base, "ld-musl-", 8))
+			continue;
+		if (snprintf(ret, size, "/proc/%d/root%s", pid, path) < (int)size)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int attach_wrappers(struct kernel_edges *e, struct loopscope_bpf *skel, pid_t pid)
+{
+	char libc[512];
+	int found = 0, err = find_libc(pid, libc, sizeof(libc));
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(io_waits); i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = (__u64)io_waits[i].nr, .func_name = io_waits[i].name);
+		struct bpf_link *link = bpf_program__attach_uprobe_opts(skel->progs.ls_up_enter, pid, libc, 0, &o);
+
+		if (link && !add_link(e, link))
+			found++;
+	}
+	return found ? 0 : -ENOENT;
+}
+
+static int attach_by_kind(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	int err = 0;
+
+	switch (e->kind) {
+	case EDGES_TRACEPOINT:
+		return attach_tracepoints(e, skel);
+	case EDGES_FENTRY:
+		return attach_fentry(e, skel);
+	case EDGES_UPROBE:
+		for (size_t i = 0; i < e->n_pids && !err; i++)
+			err = attach_wrappers(e, skel, e->pids[i]);
+		return err;
+	default:
+		return 0;
+	}
+}
+
+int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, struct fault *f)
+{
+	int err;
+
+	if (e->kind == EDGES_SCHED || e->attached)
+		return 0;
+	skel->bss->ls_edges = ++e->generation;
+	err = attach_by_kind(e, skel);
+	if (err) {
+		kernel_edges_detach(e, skel);
+		return fault(f, err, EXIT_IMPOSSIBLE, "the edges of IO waits can't be measured by %s: %s; try --edges sched",
+			     edge_kind_name(e->kind), strerror(-err));
+	}
+	e->attached = true;
+	return 0;
+}
+
+void kernel_edges_detach(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	skel->bss->ls_edges = 0;
+	for (size_t i = 0; i < e->n_links; i++)
+		bpf_link__destroy(e->links[i]);
+	e->n_links = 0;
+	e->attached = false;
+}
+
+int kernel_edges_add_process(struct kernel_edges *e, struct loopscope_bpf *skel, pid_t pid, struct fault *f)
+{
+	if (e->kind != EDGES_UPROBE)
+		return 0;
+	if (e->n_pids == ARRAY_SIZE(e->pids))
+		return fault(f, -ENOSPC, EXIT_FAILED, "--edges uprobe: at most %zu processes", ARRAY_SIZE(e->pids));
+	e->pids[e->n_pids++] = pid;
+	if (e->attached && attach_wrappers(e, skel, pid))
+		return fault(f, -ENOENT, EXIT_FAILED, "--edges uprobe: process %d has no libc.so.6 with the usual calls; try --edges auto",
+			     pid);
+	return 0;
+}
+
+static double ns_per_wait(int epfd)
+{
+	double best = 1e9;
+
+	for (int batch = 0; batch < 8; batch++) {
+		struct timespec a, b;
+		struct epoll_event ev;
+		double ns;
+
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		for (int i = 0; i < 100; i++)
+			epoll_wait(epfd, &ev, 1, 0);
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 100;
+		if (ns < best)
+			best = ns;
+	}
+	return best;
+}
+
+/* Observes ourselves for a moment. A uprobe goes to our own libc; the other kinds stay attached, they are due anyway. */
+void kernel_edges_calibrate(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	_cleanup_close_ int epfd = epoll_create1(EPOLL_CLOEXEC);
+	__u32 self = (__u32)getpid();
+	__u8 no = 0;
+	double bare, with;
+
+	if (epfd < 0 || e->kind == EDGES_SCHED)
+		return;
+	bare = ns_per_wait(epfd);
+	if (e->kind == EDGES_UPROBE)
+		e->pids[e->n_pids++] = getpid();
+	if (!kernel_edges_attach(e, skel, NULL) &&
+	    !bpf_map__update_elem(skel->maps.ls_targets, &self, sizeof(self), &no, sizeof(no), BPF_ANY)) {
+		with = ns_per_wait(epfd);
+		e->wait_cost_ns = with > bare ? with - bare : 0;
+		bpf_map__delete_elem(skel->maps.ls_targets, &self, sizeof(self), 0);
+	}
+	if (e->kind == EDGES_UPROBE) {
+		kernel_edges_detach(e, skel);
+		e->n_pids--;
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_sampling.c - see kernel_sampling.h. */
+#include "source/kernel_sampling.h"
+
+#include <dirent.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "lib/cleanup.h"
+
+static void add_thread(struct kernel_sampling *s, struct bpf_program *prog, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = KERNEL_SAMPLE_PERIOD_NS,
+		.inherit = 1,
+	};
+	struct bpf_link *link;
+	int fd;
+
+	if (s->n == KERNEL_SAMPLING_MAX) {
+		s->refused++;
+		return;
+	}
+	fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0) {
+		s->refused++;
+		return;
+	}
+	link = bpf_program__attach_perf_event(prog, fd);
+	if (!link) {
+		close(fd);
+		s->refused++;
+		return;
+	}
+	s->links[s->n++] = link; /* owns the fd from here on */
+}
+
+void kernel_sampling_add(struct kernel_sampling *s, struct bpf_program *prog, pid_t pid)
+{
+	_cleanup_closedir_ DIR *d = NULL;
+	struct dirent *e;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			add_thread(s, prog, (pid_t)atoi(e->d_name));
+}
+
+void kernel_sampling_close(struct kernel_sampling *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		bpf_link__destroy(s->links[i]);
+	s->n = 0;
+}

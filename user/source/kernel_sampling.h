@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * kernel_sampling.h - stacks of long ticks: a perf event of each thread's own CPU time, each SAMPLE_PERIOD_NS of it, on the
+ * threads of observed processes only. Threads that they start inherit it. A thread that is idle costs nothing.
+ */
+#ifndef LOOPSCOPE_SOURCE_KERNEL_SAMPLING_H
+#define LOOPSCOPE_SOURCE_KERNEL_SAMPLING_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct bpf_program;
+struct bpf_link;
+
+#define KERNEL_SAMPLE_PERIOD_NS 2000000
+#define KERNEL_SAMPLING_MAX 1024
+
+struct kernel_sampling {
+	struct bpf_link *links[KERNEL_SAMPLING_MAX];
+	size_t n;
+	size_t refused; /* threads that could not be sampled: their slow ticks have no CPU stacks */
+};
+
+void kernel_sampling_add(struct kernel_sampling *s, struct bpf_program *prog, pid_t pid);
+void kernel_sampling_close(struct kernel_sampling *s);
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* kernel_ticks.c - see kernel_ticks.h. */
+#include "source/kernel_ticks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include <bpf/bpf.h>
+
+#include "lib/cleanup.h"
+#include "model/hist.h"
+#include "source/syscalls.h"
+
+_Static_assert(LS_HIST_BUCKETS == HIST_BUCKETS && LS_HIST_SUB_BITS == HIST_SUB_BITS && LS_HIST_LIMIT_BITS == HIST_LIMIT_BITS,
+	       "both sides cut durations into the same buckets");
+_Static_assert(LS_STACK_FRAMES <= STACK_FRAMES_MAX, "stacks");
+
+#define FORGET_AFTER_ROUNDS 3
+
+struct measured_id {
+	uint64_t start_ns;
+	uint32_t tid, pad;
+};
+
+struct measured {
+	struct measured_id id;
+	struct ls_ticks last; /* as read last time: for the differences */
+	struct hist tick, io; /* of the interval */
+	bool has_last;
+	unsigned round;
+	UT_hash_handle hh;
+};
+
+void kernel_ticks_free(struct kernel_ticks *k)
+{
+	struct measured *m, *tmp;
+
+	HASH_ITER(hh, k->loops, m, tmp) {
+		HASH_DEL(k->loops, m);
+		free(m);
+	}
+}
+
+void kernel_ticks_begin(struct kernel_ticks *k)
+{
+	k->round++;
+}
+
+static struct measured *find(struct kernel_ticks *k, uint32_t tid, uint64_t start_ns)
+{
+	struct measured_id id = { .start_ns = start_ns, .tid = tid };
+	struct measured *m;
+
+	HASH_FIND(hh, k->loops, &id, sizeof(id), m);
+	return m;
+}
+
+/* The kernel counts in 32 bits: differences are right across a wrap. sum and max are exact, from the kernel. */
+static void difference(struct hist *h, const uint32_t *now, const uint32_t *before, uint64_t sum, uint64_t max)
+{
+	unsigned lowest = 0, seen = 0;
+
+	hist_reset(h);
+	for (unsigned b = 0; b < HIST_BUCKETS; b++) {
+		uint32_t n = now[b] - before[b];
+
+		if (!n)
+			continue;
+		if (!seen++)
+			lowest = b;
+		h->bucket[b] = n;
+		h->n += n;
+	}
+	if (!h->n)
+		return;
+	h->sum = sum;
+	h->min = hist_bucket_low(lowest);
+	h->max = max;
+	if (h->max < h->min)
+		h->max = h->min;
+}
+
+/* The maximum of the epoch that has just ended: the kernel opens a new one with the first edge after the change. */
+static uint64_t ended_epoch_max(const struct ls_ticks *t, uint32_t epoch, uint64_t now_max, uint64_t before_max)
+{
+	if (t->epoch == epoch)
+		return before_max;
+	return t->epoch + 1 == epoch ? now_max : 0;
+}
+
+int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint32_t epoch)
+{
+	struct measured *m = find(k, s->tid, s->start_boottime_ns);
+
+	if (!m) {
+		m = calloc(1, sizeof(*m));
+		if (!m)
+			return -ENOMEM;
+		m->id = (struct measured_id){ .start_ns = s->start_boottime_ns, .tid = s->tid };
+		HASH_ADD(hh, k->loops, id, sizeof(m->id), m);
+	}
+	difference(&m->tick, s->k.tick_hist, m->last.tick_hist, s->k.tick_sum_ns - m->last.tick_sum_ns,
+		   ended_epoch_max(&s->k, epoch, s->k.tick_max_ns, s->k.tick_max_before_ns));
+	difference(&m->io, s->k.io_hist, m->last.io_hist, s->k.io_sum_ns - m->last.io_sum_ns,
+		   ended_epoch_max(&s->k, epoch, s->k.io_max_ns, s->k.io_max_before_ns));
+	m->last = s->k;
+	m->round = k->round;
+	return 0;
+}
+
+void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s)
+{
+	struct measured *m = find(k, s->id.tid, s->id.start_ns);
+
+	if (!m)
+		return;
+	s->io_waits = m->last.io_waits;
+	s->ticks = m->last.ticks;
+	s->spin_ns = m->last.spin_ns;
+	s->io_events = m->last.io_events;
+	s->late_n = m->last.late_n;
+	s->late_ns = m->last.late_ns;
+	s->late_wait_ns = m->last.late_wait_ns;
+	s->slow_ticks = m->last.slow_ticks;
+	if (m->round == k->round) {
+		s->tick_hist = &m->tick;
+		s->io_hist = &m->io;
+	}
+}
+
+void kernel_ticks_end(struct kernel_ticks *k)
+{
+	struct measured *m, *tmp;
+
+	HASH_ITER(hh, k->loops, m, tmp) {
+		if (k->round - m->round < FORGET_AFTER_ROUNDS)
+			continue;
+		HASH_DEL(k->loops, m);
+		free(m);
+	}
+}
+
+/* --- slow ticks --------------------------------------------------------------------------------------------------------- */
+
+static void read_stack(const struct kernel_ticks *k, int32_t id, struct raw_cause *c)
+{
+	uint64_t frames[LS_STACK_FRAMES] = {};
+	__u32 key = (__u32)id;
+
+	if (id < 0 || bpf_map_lookup_elem(k->stacks_fd, &key, frames))
+		return;
+	while (c->n_frames < LS_STACK_FRAMES && frames[c->n_frames]) {
+		c->frame[c->n_frames] = frames[c->n_frames];
+		c->n_frames++;
+	}
+}
+
+static struct raw_cause *add_cause(struct tick_report *r, enum cause_kind kind, uint64_t ns)
+{
+	struct raw_cause *c;
+
+	if (!ns || r->n_causes == ARRAY_SIZE(r->cause))
+		return NULL;
+	c = &r->cause[r->n_causes++];
+	*c = (struct raw_cause){ .kind = kind, .ns = ns, .call = "", .pid = -1, .samples = -1 };
+	return c;
+}
+
+static void add_remembered(const struct kernel_ticks *k, struct tick_report *r, const struct ls_cause *from, uint64_t ns)
+{
+	static const enum cause_kind kinds[] = { [LS_CAUSE_SYSCALL] = CAUSE_SYSCALL,
+						 [LS_CAUSE_FAULT] = CAUSE_PAGE_FAULT,
+						 [LS_CAUSE_WAIT] = CAUSE_WAIT };
+	struct raw_cause *c = add_cause(r, from->kind <= LS_CAUSE_WAIT ? kinds[from->kind] : CAUSE_OTHER, ns);
+
+	if (!c)
+		return;
+	memcpy(c->args, from->args, sizeof(c->args));
+	if (from->kind == LS_CAUSE_SYSCALL)
+		c->call = from->nr == LS_NR_STOPPED ? "stopped" : from->nr == LS_NR_UNKNOWN ? "" : syscall_name(from->abi, from->nr);
+	if (from->kind == LS_CAUSE_WAIT) {
+		memcpy(c->comm, from->comm, LOOP_COMM_LEN);
+		c->comm[LOOP_COMM_LEN - 1] = '\0';
+		c->pid = from->nr;
+	}
+	read_stack(k, from->stack, c);
+}
+
+/* The CPU time is shared out over the sampled stacks; without a sample it is one cause without a stack. */
+static void add_cpu(const struct kernel_ticks *k, struct tick_report *r, const struct ls_tick *t)
+{
+	uint32_t kept = 0;
+	uint64_t left = r->cpu_ns;
+
+	for (int i = 0; i < LS_SAMPLES && t->samples[i].count; i++)
+		kept += t->samples[i].count;
+	for (int i = 0; kept && i < LS_SAMPLES && t->samples[i].count; i++) {
+		uint64_t ns = (uint64_t)((double)r->cpu_ns * t->samples[i].count / (t->n_samples > kept ? t->n_samples : kept));
+		struct raw_cause *c = add_cause(r, CAUSE_CPU, ns);
+
+		if (!c)
+			break;
+		c->samples = t->samples[i].count;
+		read_stack(k, t->samples[i].stack, c);
+		left -= ns < left ? ns : left;
+	}
+	/* Rounding is no cause of its own. */
+	if (left > r->cpu_ns / 1000)
+		add_cause(r, CAUSE_CPU, left);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+	const struct raw_cause *x = a, *y = b;
+
+	return x->ns < y->ns ? 1 : x->ns > y->ns ? -1 : 0;
+}
+
+/* What the causes don't account for: sleeps and waits too short to be remembered one by one. */
+static void add_rest(struct tick_report *r)
+{
+	uint64_t blocked = r->blocked_ns, wait = r->wait_ns - (r->throttled_ns < r->wait_ns ? r->throttled_ns : r->wait_ns);
+
+	for (size_t i = 0; i < r->n_causes; i++) {
+		struct raw_cause *c = &r->cause[i];
+		uint64_t *from = c->kind == CAUSE_WAIT ? &wait : c->kind == CAUSE_SYSCALL || c->kind == CAUSE_PAGE_FAULT ? &blocked : NULL;
+
+		if (from)
+			*from -= c->ns < *from ? c->ns : *from;
+	}
+	add_cause(r, CAUSE_OTHER, blocked + wait > (r->now_ns - r->start_ns) / 1000 ? blocked + wait : 0);
+}
+
+int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s)
+{
+	_cleanup_free_ struct tick_report *r = calloc(1, sizeof(*r));
+	uint64_t throttled;
+
+	if (!r)
+		return -ENOMEM;
+	if (!k->slow || !s->tick.start_ns || s->now_ns < s->tick.start_ns)
+		return 0;
+	r->id = (struct loop_id){ .pid = s->tgid, .tid = s->tid, .start_ns = s->start_boottime_ns, .generation = s->generation };
+	memcpy(r->thread, s->comm, LOOP_COMM_LEN);
+	r->thread[LOOP_COMM_LEN - 1] = '\0';
+	r->start_ns = s->tick.start_ns;
+	r->now_ns = s->now_ns;
+	r->cpu_ns = s->cpu_ns;
+	r->blocked_ns = s->blocked_ns;
+	r->wait_ns = s->wait_ns;
+	r->throttled_ns = s->throttled_ns;
+	r->in_progress = s->in_progress;
+	r->events = s->tick.events;
+	r->suppressed = s->held;
+	add_cpu(k, r, &s->tick);
+	throttled = s->throttled_ns;
+	add_cause(r, CAUSE_THROTTLE, throttled);
+	for (int i = 0; i < LS_CAUSES && s->tick.causes[i].kind; i++) {
+		uint64_t ns = s->tick.causes[i].ns;
+
+		/* A wait for the quota is remembered with whoever ran meanwhile: it is the throttle's. */
+		if (s->tick.causes[i].kind == LS_CAUSE_WAIT && throttled) {
+			uint64_t part = ns < throttled ? ns : throttled;
+
+			ns -= part;
+			throttled -= part;
+		}
+		add_remembered(k, r, &s->tick.causes[i], ns);
+	}
+	if (s->in_progress && s->state == LS_TICK_BLOCKED && s->tick.blocked.kind && s->now_ns > s->tick.blocked.ns)
+		add_remembered(k, r, &s->tick.blocked, s->now_ns - s->tick.blocked.ns);
+	add_rest(r);
+	qsort(r->cause, r->n_causes, sizeof(r->cause[0]), by_ns);
+	return k->slow(k->arg, r);
+}
+
+/* --- the event stream --------------------------------------------------------------------------------------------------- */
+
+int kernel_ticks_event(struct kernel_ticks *k, const void *data, size_t size)
+{
+	static const enum loop_event_kind kinds[] = {
+		[LS_EV_LOOP_START] = EVENT_LOOP_START, [LS_EV_TICK_START] = EVENT_TICK_START, [LS_EV_IO_START] = EVENT_IO_START,
+		[LS_EV_IO_END] = EVENT_IO_END,	       [LS_EV_TICK_END] = EVENT_TICK_END,     [LS_EV_LOOP_STOP] = EVENT_LOOP_STOP,
+	};
+	const struct ls_edge *e = data;
+	struct kernel_edge_event ev;
+
+	if (size < sizeof(*e))
+		return 0;
+	if (e->type == LS_EV_SLOW)
+		return size < sizeof(struct ls_slow) ? 0 : kernel_ticks_slow(k, data);
+	if (!k->edge || e->type > LS_EV_LOOP_STOP || e->type < LS_EV_LOOP_START)
+		return 0;
+	ev = (struct kernel_edge_event){
+		.kind = kinds[e->type],
+		.pid = e->tgid,
+		.tid = e->tid,
+		.seq = e->seq,
+		.ns = e->ns,
+		.timeout_us = e->timeout_ns == LS_NO_TIMEOUT ? NAN : (double)e->timeout_ns / 1e3,
+		.count = e->count < -4095 ? -1 : e->count,
+	};
+	return k->edge(k->arg, &ev);
+}
