@@ -44,7 +44,7 @@ ARCH := $(shell $(CC) -dumpmachine | sed -e 's/-.*//')
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 
 # --- flags ----------------------------------------------------------------------------------------------------------
-LIBS := libbpf libelf smartcols jansson inih libseccomp zlib
+LIBS := libbpf libelf libdw smartcols jansson inih libseccomp zlib
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wformat=2
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \
@@ -57,9 +57,9 @@ ifneq ($(SAN),)
 endif
 ifeq ($(STATIC),1)
   LDFLAGS_ALL += -static
-  LDLIBS_ALL := $(shell $(PKG_CONFIG) --static --libs $(LIBS)) -lm
+  LDLIBS_ALL := $(shell $(PKG_CONFIG) --static --libs $(LIBS)) -liberty -lm
 else
-  LDLIBS_ALL := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null) -lm
+  LDLIBS_ALL := $(shell $(PKG_CONFIG) --libs $(LIBS) 2>/dev/null) -liberty -lm
 endif
 BPF_CFLAGS := -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -O2 -g -mcpu=v3 -Wall -Wextra -Wno-unused-parameter -Wno-missing-declarations \
 	-I. -Ivmlinux $(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null)

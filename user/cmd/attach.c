@@ -13,17 +13,20 @@
 #include "lib/cleanup.h"
 #include "lib/options.h"
 #include "registry/proc.h"
+#include "source/kernel_edges.h"
 
 struct attach_config {
 	struct opt_pids pids;
 	struct opt_strings names;
 	uint64_t interval_ns, duration_ns, count;
-	int format, sort;
+	uint64_t slow_ns;
+	double budget;
+	int format, sort, edges;
 	const char *columns;
-	bool all;
+	bool all, events, no_slow;
 };
 
-enum { ENDS_BY = 1 };
+enum { ENDS_BY = 1, SLOW = 2 };
 
 static const struct opt_spec specs[] = {
 	{ 'p', "pid", OPT_PIDS, offsetof(struct attach_config, pids), "PID", "process to watch, all its threads", NULL, 0, 0, 0 },
@@ -36,10 +39,25 @@ static const struct opt_spec specs[] = {
 	  ENDS_BY, 10000000, 0 },
 	{ 's', "sort", OPT_CHOICE, offsetof(struct attach_config, sort), "KEY",
 	  "order within a report, largest first (default load)", observe_sorts, 0, 0, 0 },
+	{ 'e', "edges", OPT_CHOICE, offsetof(struct attach_config, edges), "KIND",
+	  "how the beginning and end of each IO wait are found (default auto: the cheapest that works here).\n"
+	  "  sched       from the scheduler alone: no ticks, nothing is added to any system call\n"
+	  "  fentry      exact, and costs other calls nothing\n"
+	  "  tracepoint  exact; slows every system call of the machine by some 50 ns meanwhile\n"
+	  "  uprobe      entries only, by a breakpoint in the process's libc", kernel_edge_choices, 0, 0, 0 },
+	{ 0, "slow", OPT_DURATION, offsetof(struct attach_config, slow_ns), "TIME",
+	  "report each tick that takes at least so long, and what made it slow (default 50ms)", NULL, SLOW, 100000, 0 },
+	{ 0, "no-slow", OPT_FLAG, offsetof(struct attach_config, no_slow), NULL, "report no single ticks", NULL, SLOW, 0, 0 },
+	{ 0, "budget", OPT_SHARE, offsetof(struct attach_config, budget), "SHARE",
+	  "share of a loop's time that measuring its edges may cost (default 2%): beyond it, fall back to sched and try again "
+	  "later; 100% is no limit", NULL, 0, 0, 0 },
+	{ 0, "events", OPT_FLAG, offsetof(struct attach_config, events), NULL,
+	  "with -o json: every loop_start, tick_start, io_start, io_end, tick_end and loop_stop as a line of its own", NULL, 0, 0, 0 },
 	{ 'a', "all", OPT_FLAG, offsetof(struct attach_config, all), NULL,
 	  "also threads that waited for IO but are not known to be loops", NULL, 0, 0, 0 },
 	{ 'o', "output", OPT_CHOICE, offsetof(struct attach_config, format), "FORMAT",
-	  "table for people (default), json for programs: one object a line", observe_formats, 0, 0, 0 },
+	  "table for people (default); json for programs: one object a line; folded: where slow ticks spent their time, as "
+	  "stacks for flame graph tools, at the end", observe_tick_formats, 0, 0, 0 },
 	{ 0, "columns", OPT_STRING, offsetof(struct attach_config, columns), "LIST",
 	  "columns of the table: names, separated by commas; +NAME adds to the default; all. "
 	  "'--columns help' lists them", NULL, 0, 0, 0 },
@@ -156,7 +174,13 @@ static int watch_end(struct attach *a, struct evloop *loop, pid_t pid, struct wa
 static int observe(const struct attach_config *c, const pid_t *pids, size_t n_pids, struct fault *f)
 {
 	struct observe_options o = {
-		.source = { .pids = pids, .n_pids = n_pids, .only_pids = true },
+		.source = { .pids = pids,
+			    .n_pids = n_pids,
+			    .only_pids = true,
+			    .edges = c->edges,
+			    .slow_ns = c->no_slow ? 0 : c->slow_ns,
+			    .budget = c->budget >= 1 ? 0 : c->budget,
+			    .stream = c->events },
 		.out = stdout,
 		.format = c->format,
 		.sort = c->sort,
@@ -196,18 +220,33 @@ static int observe(const struct attach_config *c, const pid_t *pids, size_t n_pi
 	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up") : 0;
 }
 
+static int check_config(const struct attach_config *c, struct fault *f)
+{
+	bool sched = c->edges == CHOOSE_SCHED;
+
+	if (c->events && c->format != OBSERVE_JSON)
+		return fault(f, -EINVAL, EXIT_USAGE, "attach: --events needs -o json");
+	if (c->events && sched)
+		return fault(f, -EINVAL, EXIT_USAGE, "attach: --events needs measured edges; leave out --edges sched");
+	if (c->format == OBSERVE_FOLDED && (sched || c->no_slow))
+		return fault(f, -EINVAL, EXIT_USAGE, "attach: -o folded is made of slow ticks; leave out --edges sched and --no-slow");
+	return 0;
+}
+
 static int attach(const struct attach_config *c, struct fault *f)
 {
 	_cleanup_free_ pid_t *pids = NULL;
 	size_t n = 0;
-	int err = collect_pids(c, &pids, &n, f);
+	int err = check_config(c, f);
 
+	if (!err)
+		err = collect_pids(c, &pids, &n, f);
 	return err ? err : observe(c, pids, n, f);
 }
 
 static int run(int argc, char **argv)
 {
-	struct attach_config c = { .interval_ns = 1000000000ull };
+	struct attach_config c = { .interval_ns = 1000000000ull, .slow_ns = 50000000ull, .budget = 0.02 };
 	struct fault f = {};
 	int operand, err = options_parse(&usage, specs, &c, argc, argv, &operand, &f);
 

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "cmd/observe_ticks.h"
 #include "lib/cleanup.h"
 #include "model/tracker.h"
 #include "registry/proc.h"
@@ -19,6 +20,7 @@
 #define PULSE_NS 100000000ull
 
 const char *const observe_formats[] = { "table", "json", NULL };
+const char *const observe_tick_formats[] = { "table", "json", "folded", NULL };
 const char *const observe_sorts[] = { "load", "busy", "wait", "pid", NULL };
 
 struct observation {
@@ -27,6 +29,7 @@ struct observation {
 	struct kernel_source *source;
 	struct tracker *tracker;
 	struct sink *sink;
+	struct observe_ticks *ticks;
 	struct steal_meter steal;
 	struct loop_record *sorted;
 	/* while running */
@@ -64,10 +67,50 @@ static void facts(void *arg, const struct loop_sample *s, struct loop_facts *ret
 	ret->stdin_is_tty = s->wait_nfds == 1 && proc_fd_is_tty((pid_t)s->id.pid, 0);
 }
 
+/* Who a loop is, for records of single ticks; between two intervals, so the process is asked itself. */
+static void who(void *arg, const struct loop_id *id, char comm[LOOP_COMM_LEN], const char **runtime)
+{
+	struct observation *ob = arg;
+	struct proc_info info;
+
+	if (!proc_info_read((pid_t)id->pid, &info))
+		memcpy(comm, info.comm, LOOP_COMM_LEN);
+	*runtime = registry_recognise(ob->registry, (pid_t)id->pid, "", "")->name;
+}
+
+static int on_slow(void *arg, const struct tick_report *r)
+{
+	struct observation *ob = arg;
+
+	return observe_ticks_slow(ob->ticks, r, ob->f);
+}
+
+static int on_edge(void *arg, const struct kernel_edge_event *e)
+{
+	struct observation *ob = arg;
+
+	return observe_ticks_edge(ob->ticks, e, ob->f);
+}
+
+static int open_source(struct observation *ob, const struct observe_options *o, struct fault *f)
+{
+	struct kernel_source_options so = o->source;
+	int err = observe_ticks_new(ob->sink, who, ob, &ob->ticks);
+
+	if (err)
+		return err;
+	so.slow = on_slow;
+	so.edge = on_edge;
+	so.arg = ob;
+	return kernel_source_open(&so, &ob->source, f);
+}
+
 static int open_sink(struct observation *ob, struct fault *f)
 {
 	struct table_options t = { .out = ob->o.out, .layout = ob->o.layout, .columns = ob->o.columns };
 
+	if (ob->o.format == OBSERVE_FOLDED)
+		return sink_folded_new(ob->o.out, &ob->sink, f);
 	if (ob->o.format == OBSERVE_JSON)
 		return sink_json_new(ob->o.out, &ob->sink, f);
 	return sink_table_new(&t, &ob->sink, f);
@@ -91,13 +134,14 @@ static int round_trip(struct observation *ob, struct interval *ret, struct fault
 		double ns = kernel_source_event_cost(ob->source, &kind);
 
 		tracker_set_event_cost(ob->tracker, ns, kind);
+		tracker_set_wait_cost(ob->tracker, kernel_source_wait_cost(ob->source));
 		err = tracker_end(ob->tracker, ret);
 	}
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the report can't be made: %s", strerror(-err));
 	ret->steal = steal_meter_step(&ob->steal);
 	if (!kernel_source_losses(ob->source, &lost))
-		ret->lost = (int64_t)(lost.ended_lost + lost.not_tracked + lost.torn);
+		ret->lost = (int64_t)(lost.ended_lost + lost.not_tracked + lost.torn + lost.slow_ticks);
 	return 0;
 }
 
@@ -111,13 +155,14 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 	if (!ob)
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	ob->o = *o;
+	ob->f = f;
 	err = open_sink(ob, f);
 	if (!err)
 		err = registry_load(NULL, &ob->registry, f);
 	if (!err)
 		err = tracker_new(&to, &ob->tracker);
 	if (!err)
-		err = kernel_source_open(&o->source, &ob->source, f);
+		err = open_source(ob, o, f);
 	if (!err)
 		err = round_trip(ob, &first, f);
 	if (err) {
@@ -133,6 +178,7 @@ void observation_close(struct observation *ob)
 	if (!ob)
 		return;
 	kernel_source_close(ob->source);
+	observe_ticks_free(ob->ticks);
 	tracker_free(ob->tracker);
 	registry_free(ob->registry);
 	sink_free(ob->sink);
@@ -277,6 +323,10 @@ int observation_run(struct observation *ob, struct evloop *loop, const struct ob
 	rest = now_ns(CLOCK_MONOTONIC) - start - ob->reports * pace->interval_ns;
 	if (!err && !(pace->count && ob->reports >= pace->count) && worth_reporting(ob, rest))
 		err = observation_report(ob, true, f);
+	if (!err)
+		err = kernel_source_poll(ob->source, f);
+	if (!err && kernel_source_measures(ob->source))
+		err = observe_ticks_finish(ob->ticks, f);
 	ob->loop = NULL;
 	return err;
 }

@@ -14,6 +14,7 @@
 enum observe_format {
 	OBSERVE_TABLE = 0,
 	OBSERVE_JSON = 1,
+	OBSERVE_FOLDED = 2,
 };
 
 enum observe_sort {
@@ -25,6 +26,7 @@ enum observe_sort {
 
 /* As the options spell them, in the order of the enums; NULL-terminated. */
 extern const char *const observe_formats[];
+extern const char *const observe_tick_formats[]; /* with those that only single ticks make */
 extern const char *const observe_sorts[];
 
 struct observe_options {

@@ -125,9 +125,9 @@ static void name_cause(struct observe_ticks *t, const struct tick_report *r, con
 	*ret = (struct slow_cause){ .kind = from->kind, .us = (double)from->ns / 1e3, .what = what, .samples = from->samples };
 	if (!from->n_frames)
 		return;
-	symbols_resolve(t->symbols, (pid_t)r->id.pid, from->frame, from->n_frames, ret->stack.frame);
-	ret->stack.n = from->n_frames;
-	ret->stack.incomplete = !symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
+	ret->stack.n = symbols_resolve(t->symbols, (pid_t)r->id.pid, from->frame, from->n_frames, ret->stack.frame);
+	ret->stack.incomplete = ret->stack.n < from->n_frames ||
+				!symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
 }
 
 int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, struct fault *f)

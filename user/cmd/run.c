@@ -160,7 +160,7 @@ static int wait_status(struct child *ch)
 static int watch(const struct run_config *c, struct child *ch, FILE *out, char **argv, struct fault *f)
 {
 	struct observe_options o = {
-		.source = { .only_pids = true, .follow_children = true },
+		.source = { .only_pids = true, .follow_children = true, .slow_ns = 50000000, .budget = 0.02 },
 		.out = out,
 		.format = c->format,
 		.sort = c->sort,

@@ -25,6 +25,7 @@ enum opt_kind {
 	OPT_DURATION, /* uint64_t ns */
 	OPT_COUNT,    /* uint64_t, at least 1 */
 	OPT_CHOICE,   /* int: index into the choices */
+	OPT_SHARE,    /* double: "2%" or 0.02, 0 to 1 */
 };
 
 struct opt_strings {

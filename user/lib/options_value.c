@@ -128,6 +128,16 @@ static int read_duration(const struct opt_spec *s, const char *value, void *fiel
 	return 0;
 }
 
+static int read_share(const char *value, void *field, const struct reply *r)
+{
+	double share;
+
+	if (parse_share(value, &share))
+		return refuse(r, "'%s' is not a share; write for example 2%% or 0.02", options_quote(value).text);
+	*(double *)field = share;
+	return 0;
+}
+
 static int read_count(const struct opt_spec *s, const char *value, void *field, const struct reply *r)
 {
 	uint64_t min = s->min ? s->min : 1, max = s->max ? s->max : UINT64_MAX, n;
@@ -182,6 +192,8 @@ int options_read_value(const struct opt_spec *s, const char *value, void *field,
 		return read_count(s, value, field, &r);
 	case OPT_CHOICE:
 		return read_choice(s, value, field, &r);
+	case OPT_SHARE:
+		return read_share(value, field, &r);
 	}
 	return refuse(&r, "its kind is not known; please report this as a bug");
 }

@@ -31,7 +31,7 @@ struct tracker {
 	double wall_ts;
 	uint64_t mono_ns, last_mono_ns;
 	size_t n_beyond;
-	double event_cost_ns;
+	double event_cost_ns, wait_cost_ns;
 	enum cost_kind cost_kind;
 };
 
@@ -181,6 +181,8 @@ static int report(struct tracker *t, struct tracked *l, size_t *n_asleep)
 		uint64_t events = l->now.events - (l->has_before ? l->before.events : 0);
 
 		r.observer_cost = (double)events * t->event_cost_ns / (r.interval_s * 1e9);
+		if (r.io_waits > 0)
+			r.observer_cost += (double)r.io_waits * t->wait_cost_ns / (r.interval_s * 1e9);
 		r.cost_from = t->cost_kind;
 	}
 	return append(t, &r);
@@ -223,4 +225,9 @@ void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind)
 {
 	t->event_cost_ns = ns;
 	t->cost_kind = kind;
+}
+
+void tracker_set_wait_cost(struct tracker *t, double ns)
+{
+	t->wait_cost_ns = ns;
 }

@@ -36,5 +36,7 @@ int tracker_end(struct tracker *t, struct interval *ret);
 
 /* What observing one event costs, ns; NAN unknown: fills observer_cost from the loop's events. */
 void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind);
+/* What measuring the edges adds to one IO wait, ns; 0 where they are not measured. */
+void tracker_set_wait_cost(struct tracker *t, double ns);
 
 #endif

@@ -20,10 +20,11 @@ struct symbols;
 int symbols_new(struct symbols **ret);
 void symbols_free(struct symbols *s);
 
-/* Names of n addresses (innermost first; the first is exact, the others are return addresses, looked up at addr - 1). ret[i] is
- * never NULL; the strings live until symbols_free() or until the process's entry is dropped at the next call for
- * more than 64 other processes: copy what must live longer. A process that has ended reads "[unknown]+0x..." unless cached. */
-void symbols_resolve(struct symbols *s, pid_t pid, const uint64_t *addr, size_t n, const char **ret);
+/* Names of n addresses (innermost first; the first is exact, the others are return addresses, looked up at addr - 1). Returns how
+ * many could be named: a stack is cut at the first address that is no code, where a missing frame pointer has led astray. The
+ * strings live until the next call, which may drop what has not been used for longest: copy what must live longer. A process
+ * that has ended and was never looked at has no names. */
+size_t symbols_resolve(struct symbols *s, pid_t pid, const uint64_t *addr, size_t n, const char **ret);
 
 /* Whether a stack that ends with this return address is complete: it lies in _start, __libc_start_main, clone, clone3,
  * start_thread or the like. Frame pointers that are missing end a stack early or lead astray. */

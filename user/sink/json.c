@@ -29,6 +29,28 @@ static int json_sink_interval(struct sink *s, const struct interval *iv, struct 
 	return err ? err : output_flush(out, f);
 }
 
+/* At once: a stall is told while it lasts. */
+static int json_sink_slow_tick(struct sink *s, const struct slow_tick *t, struct fault *f)
+{
+	FILE *out = ((struct json_sink *)s)->out;
+	int err = json_line_write(out, json_slow_tick(t), f);
+
+	return err ? err : output_flush(out, f);
+}
+
+static int json_sink_event(struct sink *s, const struct loop_event *e, struct fault *f)
+{
+	return json_event_write(((struct json_sink *)s)->out, e, f);
+}
+
+static int json_sink_slow_summary(struct sink *s, const struct slow_summary *sum, struct fault *f)
+{
+	FILE *out = ((struct json_sink *)s)->out;
+	int err = json_line_write(out, json_slow_summary(sum), f);
+
+	return err ? err : output_flush(out, f);
+}
+
 static void json_sink_free(struct sink *s)
 {
 	free(s);
@@ -37,6 +59,9 @@ static void json_sink_free(struct sink *s)
 static const struct sink_ops json_sink_ops = {
 	.name = "json",
 	.interval = json_sink_interval,
+	.slow_tick = json_sink_slow_tick,
+	.event = json_sink_event,
+	.slow_summary = json_sink_slow_summary,
 	.free = json_sink_free,
 };
 

@@ -17,6 +17,7 @@
 #include "sink/output.h"
 #include "sink/sink.h"
 #include "sink/table_note.h"
+#include "sink/table_tick.h"
 #include "sink/terminal.h"
 
 /* About a screen's worth, as vmstat and pidstat do. */
@@ -202,6 +203,37 @@ static int table_sink_interval(struct sink *sink, const struct interval *iv, str
 	return err ? err : output_flush(s->out, f);
 }
 
+static int write_lines(struct table_sink *s, const struct slow_tick *t, const struct slow_summary *sum, struct fault *f)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+	FILE *mem = open_memstream(&text, &n);
+	int err;
+
+	if (!mem)
+		return no_memory(f);
+	if (t)
+		s->rows_under_header += table_slow_tick(mem, t);
+	else
+		table_slow_summary(mem, sum);
+	if (fclose(mem) != 0)
+		return no_memory(f);
+	err = output_write(s->out, text, n, f);
+	return err ? err : output_flush(s->out, f);
+}
+
+static int table_sink_slow_tick(struct sink *sink, const struct slow_tick *t, struct fault *f)
+{
+	struct table_sink *s = (struct table_sink *)sink;
+
+	return s->kind == TABLE_REPEAT ? write_lines(s, t, NULL, f) : 0;
+}
+
+static int table_sink_slow_summary(struct sink *sink, const struct slow_summary *sum, struct fault *f)
+{
+	return write_lines((struct table_sink *)sink, NULL, sum, f);
+}
+
 static void table_sink_free(struct sink *s)
 {
 	free(s);
@@ -210,6 +242,8 @@ static void table_sink_free(struct sink *s)
 static const struct sink_ops table_sink_ops = {
 	.name = "table",
 	.interval = table_sink_interval,
+	.slow_tick = table_sink_slow_tick,
+	.slow_summary = table_sink_slow_summary,
 	.free = table_sink_free,
 };
 

@@ -322,6 +322,14 @@ static double ns_per_wait(int epfd)
 	return best;
 }
 
+static void forget_ourselves(struct loopscope_bpf *skel)
+{
+	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+
+	bpf_map__delete_elem(skel->maps.ls_ticks_of, &pidfd, sizeof(pidfd), 0);
+	bpf_map__delete_elem(skel->maps.ls_threads, &pidfd, sizeof(pidfd), 0);
+}
+
 /* Observes ourselves for a moment. A uprobe goes to our own libc; the other kinds stay attached, they are due anyway. */
 void kernel_edges_calibrate(struct kernel_edges *e, struct loopscope_bpf *skel)
 {
@@ -341,6 +349,7 @@ void kernel_edges_calibrate(struct kernel_edges *e, struct loopscope_bpf *skel)
 		e->wait_cost_ns = with > bare ? with - bare : 0;
 		bpf_map__delete_elem(skel->maps.ls_targets, &self, sizeof(self), 0);
 	}
+	forget_ourselves(skel);
 	if (e->kind == EDGES_UPROBE) {
 		kernel_edges_detach(e, skel);
 		e->n_pids--;

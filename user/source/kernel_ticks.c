@@ -29,7 +29,7 @@ struct measured {
 	struct measured_id id;
 	struct ls_ticks last; /* as read last time: for the differences */
 	struct hist tick, io; /* of the interval */
-	bool has_last;
+	uint64_t stalled_start_ns, tell_again_ns; /* the tick in progress that was told, and at what age it is told again */
 	unsigned round;
 	UT_hash_handle hh;
 };
@@ -55,6 +55,18 @@ static struct measured *find(struct kernel_ticks *k, uint32_t tid, uint64_t star
 	struct measured *m;
 
 	HASH_FIND(hh, k->loops, &id, sizeof(id), m);
+	return m;
+}
+
+static struct measured *add(struct kernel_ticks *k, uint32_t tid, uint64_t start_ns)
+{
+	struct measured *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->id = (struct measured_id){ .start_ns = start_ns, .tid = tid };
+	m->round = k->round;
+	HASH_ADD(hh, k->loops, id, sizeof(m->id), m);
 	return m;
 }
 
@@ -95,13 +107,10 @@ int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint
 {
 	struct measured *m = find(k, s->tid, s->start_boottime_ns);
 
-	if (!m) {
-		m = calloc(1, sizeof(*m));
-		if (!m)
-			return -ENOMEM;
-		m->id = (struct measured_id){ .start_ns = s->start_boottime_ns, .tid = s->tid };
-		HASH_ADD(hh, k->loops, id, sizeof(m->id), m);
-	}
+	if (!m)
+		m = add(k, s->tid, s->start_boottime_ns);
+	if (!m)
+		return -ENOMEM;
 	difference(&m->tick, s->k.tick_hist, m->last.tick_hist, s->k.tick_sum_ns - m->last.tick_sum_ns,
 		   ended_epoch_max(&s->k, epoch, s->k.tick_max_ns, s->k.tick_max_before_ns));
 	difference(&m->io, s->k.io_hist, m->last.io_hist, s->k.io_sum_ns - m->last.io_sum_ns,
@@ -234,6 +243,23 @@ static void add_rest(struct tick_report *r)
 	add_cause(r, CAUSE_OTHER, blocked + wait > (r->now_ns - r->start_ns) / 1000 ? blocked + wait : 0);
 }
 
+/* A stall is told once, and again each time that it has lasted ten times as long. */
+static bool stall_is_news(struct kernel_ticks *k, const struct ls_slow *s)
+{
+	struct measured *m = find(k, s->tid, s->start_boottime_ns);
+	uint64_t age = s->now_ns - s->tick.start_ns;
+
+	if (!m)
+		m = add(k, s->tid, s->start_boottime_ns);
+	if (!m)
+		return true;
+	if (m->stalled_start_ns == s->tick.start_ns && age < m->tell_again_ns)
+		return false;
+	m->stalled_start_ns = s->tick.start_ns;
+	m->tell_again_ns = 10 * age;
+	return true;
+}
+
 int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s)
 {
 	_cleanup_free_ struct tick_report *r = calloc(1, sizeof(*r));
@@ -241,7 +267,7 @@ int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s)
 
 	if (!r)
 		return -ENOMEM;
-	if (!k->slow || !s->tick.start_ns || s->now_ns < s->tick.start_ns)
+	if (!k->slow || !s->tick.start_ns || s->now_ns < s->tick.start_ns || (s->in_progress && !stall_is_news(k, s)))
 		return 0;
 	r->id = (struct loop_id){ .pid = s->tgid, .tid = s->tid, .start_ns = s->start_boottime_ns, .generation = s->generation };
 	memcpy(r->thread, s->comm, LOOP_COMM_LEN);
