@@ -121,10 +121,12 @@ void lsa_init(struct lsa *a, const struct lsa_config *cfg)
 	a->flags = cfg->flags;
 	a->stopped = cfg->stopped;
 	a->hog = lsa_ticks_of_ms(a, cfg->hog_ms ? cfg->hog_ms : HOG_MS);
-	a->requests = REQUEST_SYNC | REQUEST_NAMES;
+	a->requests = REQUEST_NAMES;
 	a->raw = cfg->clock();
 	a->last = a->raw;
 	a->cursor = a->last;
+	if (!a->stopped)
+		lsa_put_sync(a); /* goes out with the first frame */
 	a->agent = lsa_name(a, "loopscope", LSW_KIND_AGENT);
 }
 

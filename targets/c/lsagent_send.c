@@ -45,6 +45,7 @@ static void begin_frame(struct lsa *a, uint32_t t)
 {
 	lsw_frame_begin(&a->frame, (uint8_t)a->frames, t, a->cfg.boot);
 	a->cursor = t;
+	a->has_sync = false;
 	a->frame_at = uptime(a);
 }
 
@@ -195,11 +196,13 @@ static bool lock_present(struct lsa *a, size_t room, uint32_t *ret_s, uint32_t *
 	return false;
 }
 
-static void put_sync(struct lsa *a)
+void lsa_put_sync(struct lsa *a)
 {
 	struct lsw_record r = { .type = LSW_SYNC };
 	uint32_t s, now;
 
+	if (a->frame.len && a->has_sync)
+		send_frame(a);
 	if (!lock_present(a, SYNC_LEN, &s, &now))
 		return;
 	r.u.sync.busy = a->busy;
@@ -215,6 +218,7 @@ static void put_sync(struct lsa *a)
 	r.u.sync.frames = a->frames;
 	a->sync_at = r.u.sync.busy + r.u.sync.idle + r.u.sync.isr;
 	put_at(a, &r, now);
+	a->has_sync = true;
 }
 
 /* The step that does not end. */
@@ -305,7 +309,7 @@ static void send(struct lsa *a, uint16_t wait_ms, bool hurry)
 	drain(a, wait_ms, hurry);
 	second = uptime(a) - a->sync_at >= a->cfg.hz;
 	if (second || (requests & REQUEST_SYNC)) {
-		put_sync(a);
+		lsa_put_sync(a);
 		if (a->rate != LSW_RATE_OFF)
 			put_totals(a);
 	}

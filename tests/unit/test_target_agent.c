@@ -194,6 +194,8 @@ static void sim_write(const uint8_t *bytes, size_t n)
 	cr_assert(!sim.locked, "interrupts are off while the line is written to");
 	sim.now += n * sim.write_us;
 	lsw_parser_feed(&sim.heard.parser, bytes, n, &h);
+	cr_assert_eq(sim.heard.parser.noise_bytes + sim.heard.parser.text_bytes, 0);
+	cr_assert_eq(sim.heard.parser.frames, sim.heard.writes + 1, "a frame a call");
 	sim.heard.writes++;
 	sim.heard.bytes += n;
 }
@@ -486,6 +488,30 @@ Test(target_agent, stops_and_starts)
 	cr_assert_eq(h->sync.u.sync.dropped, 0, "what was not asked for is not lost");
 }
 
+Test(target_agent, the_first_frame_has_sync)
+{
+	boot(32);
+	for (int i = 0; i < 5; i++)
+		lsa_task(&sim.agent, "a task whose name is long enough to fill it");
+	lsa_poll(&sim.agent, 0);
+	cr_assert_gt(sim.heard.writes, 1);
+	cr_assert_eq(sim.heard.syncs, 1);
+	cr_assert_eq(sim.heard.sync.u.sync.frames, 0);
+}
+
+Test(target_agent, a_frame_has_but_one_sync)
+{
+	boot(32);
+	lsa_poll(&sim.agent, 1000);
+	work(HZ);
+	lsa_poll(&sim.agent, 0); /* one for the second, kept back in a frame that is not full */
+	rx("~r2\n");
+	lsa_poll(&sim.agent, 0); /* one for the command */
+	rx("~r3\n");
+	lsa_poll(&sim.agent, 0);
+	cr_assert_eq(sim.heard.syncs, 4);
+}
+
 Test(target_agent, waits_for_the_host_if_told_so)
 {
 	sim = (struct sim){ .rng = { 1 }, .bits = 32 };
@@ -512,6 +538,7 @@ Test(target_agent, a_slow_line_is_written_to_when_there_is_time)
 	uint16_t x = lsa_task(a, "x");
 
 	lsa_poll(a, 1000);
+	cr_assert_gt(sim.heard.writes, 0);
 	uint64_t writes = sim.heard.writes;
 
 	for (int i = 0; i < 40; i++) {
@@ -558,6 +585,7 @@ Test(target_agent, tasks_come_and_go)
 	cr_assert_eq(sim.heard.ends, 1);
 	cr_assert_eq(sim.heard.run_sum[ids[2]], 20);
 	cr_assert_eq(lsa_task(a, "late"), ids[2], "the id is given again");
+	rx("~r3\n");
 	lsa_poll(a, 1000);
 	cr_assert_str_eq(sim.heard.names[ids[2]], "late");
 	cr_assert_eq(sim.heard.insts[ids[2]], 0);
