@@ -11,7 +11,8 @@
  *     truth clock=<ticks> idle=<ticks> isr=<ticks>              (each second)
  *     truth task=<name> inst=<n> runs=<n> busy=<ticks>          (on q, when no task runs any more)
  *
- * Console input: q no more steps, then the tasks' truth; r reset; c what the agent's calls cost.
+ * Console input: h a step of the task `hold` that lasts until x; q no more steps, then the tasks' truth; r reset; c what the
+ * agent's calls cost.
  * The trace goes out on UART TRACE_UART: 1 alone, 0 shared with the console.
  */
 #include <stdbool.h>
@@ -25,8 +26,8 @@
 #endif
 
 #define TIMER_HZ 1000u
-#define RING 256
-#define TASKS 12
+#define RING 1024 /* two events a millisecond, and an emulator's line that may stall for a while */
+#define TASKS 12 /* and the agent's own, interrupts, marks */
 
 static struct lsa scope;
 static struct lsa_event ring[RING];
@@ -77,6 +78,14 @@ static void crunch(void)
 	spin(80000);
 }
 
+/* Does not end by itself: is it seen all the same? */
+static void hold(void)
+{
+	while (key != 'x')
+		;
+	key = 0;
+}
+
 static void report(void)
 {
 	console_text("truth clock=");
@@ -107,6 +116,8 @@ static struct job jobs[] = {
 };
 
 #define JOBS (sizeof(jobs) / sizeof(jobs[0]))
+
+static struct job on_demand = { .name = "hold", .step = hold };
 
 static void run(struct job *j)
 {
@@ -207,6 +218,8 @@ static bool obey(bool running)
 		tell_tasks();
 		return false;
 	}
+	if (k == 'h')
+		run(&on_demand);
 	if (k == 'r')
 		board_reset();
 	if (k == 'c')
@@ -266,6 +279,7 @@ int main(void)
 	mark_temperature = lsa_name(&scope, "temperature", LSW_KIND_MARK);
 	for (struct job *j = jobs; j < jobs + JOBS; j++)
 		j->id = lsa_task(&scope, j->name);
+	on_demand.id = lsa_task(&scope, on_demand.name);
 	console_text("loopscope example, boot ");
 	console_number(c.boot);
 	console_text("\n");
