@@ -378,6 +378,35 @@ def cases(table):
     return decorate
 
 
+class AheadOfOthers:
+    """While it is entered, this process and what it starts get most of the CPU that somebody else wants, too: among the
+    tests' own programs nothing changes. A session's processes share by the session's own niceness where the kernel has
+    autogroups (sched(7)), so that is set as well, and set back."""
+
+    NICE = -15
+    AUTOGROUP = "/proc/self/autogroup"
+
+    def __enter__(self):
+        self.nice = os.getpriority(os.PRIO_PROCESS, 0)
+        self.session_nice = None
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, self.NICE)
+            with open(self.AUTOGROUP, encoding="ascii") as f:
+                self.session_nice = f.read().split()[-1]
+            self._set_session(self.NICE)
+        return self
+
+    def __exit__(self, *exc):
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, self.nice)
+            if self.session_nice is not None:
+                self._set_session(self.session_nice)
+
+    def _set_session(self, nice):
+        with open(self.AUTOGROUP, "w", encoding="ascii") as f:
+            f.write(str(nice))
+
+
 class LiveTest(unittest.TestCase):
     """Every live test needs root, BTF and the built programs; it starts things through the methods here."""
 
@@ -394,6 +423,7 @@ class LiveTest(unittest.TestCase):
                 raise AssertionError("%s is not built: run make all loopers" % path)
         cls._stack = contextlib.ExitStack()
         cls.addClassCleanup(cls._stack.close)
+        cls._stack.enter_context(AheadOfOthers())
         cls.tmp = tempfile.mkdtemp(prefix="live-", dir=os.path.join(BUILD, "tests"))
         cls._stack.callback(shutil.rmtree, cls.tmp, ignore_errors=True)
 

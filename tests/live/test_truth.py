@@ -12,7 +12,7 @@ from harness import PYTHON, READY, SOURCES, CpuQuota, LiveTest, cases, interpola
 ELU_BUSY = 0.01
 ON_CPU, WAIT = 0.005, 0.01
 BUSY_CONTENDED = 0.02
-QUIET = 0.005  # share of time for which a program "alone" may have waited for a CPU
+QUIET = 0.02  # share of time for which a program "alone" may have waited: the delay of a wake-up, a hundred times a second
 
 
 class Truth(LiveTest):

@@ -246,29 +246,38 @@ static uint64_t runq_ns(const struct looper *l)
 	return runq;
 }
 
+/* Wall, CPU and run-queue clocks at one moment: read again if the thread lost the CPU between the three. */
+static struct block clocks_now(const struct looper *l)
+{
+	struct block b;
+
+	do {
+		b.start = now_ns();
+		b.runq = runq_ns(l);
+		b.cpu = thread_cpu_ns();
+		b.end = now_ns();
+	} while (b.end - b.start > 100 * 1000);
+	return b;
+}
+
 void block_begin(struct looper *l)
 {
-	struct block *b;
-
 	if (l->n_blocks == l->cap_blocks) {
 		l->cap_blocks = l->cap_blocks ? 2 * l->cap_blocks : 4096;
 		l->blocks = realloc(l->blocks, l->cap_blocks * sizeof(*l->blocks));
 		if (!l->blocks)
 			die("out of memory");
 	}
-	b = &l->blocks[l->n_blocks];
-	b->runq = runq_ns(l);
-	b->cpu = thread_cpu_ns();
-	b->start = now_ns();
+	l->blocks[l->n_blocks] = clocks_now(l);
 }
 
 void block_end(struct looper *l)
 {
-	struct block *b = &l->blocks[l->n_blocks++];
+	struct block *b = &l->blocks[l->n_blocks++], at = clocks_now(l);
 
-	b->end = now_ns();
-	b->cpu = thread_cpu_ns() - b->cpu;
-	b->runq = runq_ns(l) - b->runq;
+	b->end = at.start;
+	b->cpu = at.cpu - b->cpu;
+	b->runq = at.runq - b->runq;
 }
 
 static double seconds(uint64_t ns)
