@@ -32,7 +32,7 @@
 #include "../codec/lswire.h"
 
 #ifndef LSA_ISR_NEST
-#define LSA_ISR_NEST 8 /* interrupts within interrupts that are told apart; deeper ones count for the innermost of these */
+#define LSA_ISR_NEST 8 /* interrupts within interrupts that are told apart; deeper ones count for the innermost */
 #endif
 
 /* One raw event: 12 bytes of ring. Private. */

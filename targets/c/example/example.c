@@ -11,8 +11,8 @@
  *     truth clock=<ticks> idle=<ticks> isr=<ticks>              (each second)
  *     truth task=<name> inst=<n> runs=<n> busy=<ticks>          (on q, when no task runs any more)
  *
- * Console input: h a step of the task `hold` that lasts until x; q no more steps, then the tasks' truth; r reset; c what the
- * agent's calls cost.
+ * Console input: h a step of the task `hold` that lasts until x; q no more steps, then the tasks' truth; r reset; c the
+ * cost of the agent's calls.
  * The trace goes out on UART TRACE_UART: 1 alone, 0 shared with the console.
  */
 #include <stdbool.h>
@@ -175,13 +175,12 @@ static void tell_tasks(void)
 }
 
 /* What a call of the agent costs: the ticks of 1000 of them, less those of an empty loop. Under qemu -icount shift=0 an
- * instruction is a nanosecond, a tick 40. The interrupts' time is taken out; the ring takes what fits and drops the rest. */
+ * instruction is a nanosecond, a tick 40. The interrupts' time is taken out; what the calls record is thrown away. */
 #define COST_CALLS 1000
 #define COST_OF(text, call) \
 	do { \
 		uint32_t isr, start, took; \
-		while (scope.head != scope.tail) /* room for those that record */ \
-			lsa_poll(&scope, 1000); \
+		lsa_poll(&scope, 1000); \
 		isr = isr_ticks; \
 		start = board_clock(); \
 		for (volatile int i = 0; i < COST_CALLS; i++) { \
