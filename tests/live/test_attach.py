@@ -71,10 +71,10 @@ class Scan(LiveTest):
         targets = []
         for start in programs.REAL.values():
             try:
-                targets.append(start(self.start))
+                targets.append(start(self.start, work=0.0004))
             except unittest.SkipTest as e:
                 self.note("without one: %s" % e)
-        targets += [programs.start_small(self.start, name) for name in programs.SMALL]
+        targets += [programs.start_small(self.start, name, work="200us") for name in programs.SMALL]
         others = {
             "idle threads": self.looper("threads", "-n", "2000").pid,
             "a process that polled once": self.looper("pollonce").pid,
@@ -89,7 +89,6 @@ class Scan(LiveTest):
             with self.subTest(target.name):
                 self.assertTrue(target.pid in by_tid, "not found")
                 self.check_record(by_tid[target.pid])
-                # every program here shares two CPUs with a benchmark: only "not idle" can be asked of load
                 check_target(self, target._replace(min_load=0.02), by_tid[target.pid])
         for what, pid in others.items():
             with self.subTest(what):
