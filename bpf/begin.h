@@ -36,17 +36,17 @@ static __always_inline bool may_begin(struct task_struct *p)
 }
 
 /* preempted: NULL where the thread falls (or is) asleep. The state is complete before another CPU can see it. */
-static __always_inline void begin(struct task_struct *p, __u64 now, const struct acct_place *place,
+static __always_inline bool begin(struct task_struct *p, __u64 now, const struct acct_place *place,
 				  const struct acct_throttle *preempted, __u32 cpu, __u32 scratch, __u8 flags)
 {
 	struct ls_snap *room = bpf_map_lookup_elem(&ls_scratch, &scratch);
 	struct ls_thread *t;
 
 	if (!room)
-		return;
+		return false;
 	if (ls_n_threads >= ls_max_threads) {
 		count(LS_C_NO_STORAGE);
-		return;
+		return false;
 	}
 	t = &room->t;
 	__builtin_memset(t, 0, sizeof(*t));
@@ -57,10 +57,11 @@ static __always_inline void begin(struct task_struct *p, __u64 now, const struct
 	t->flags = flags;
 	if (!bpf_task_storage_get(&ls_threads, p, t, BPF_LOCAL_STORAGE_GET_F_CREATE)) {
 		count(LS_C_NO_STORAGE);
-		return;
+		return false;
 	}
 	__sync_fetch_and_add(&ls_n_threads, 1);
 	count(LS_C_THREADS);
+	return true;
 }
 
 #endif

@@ -22,8 +22,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline struct ls_thread *observed(struct task_struct *p)
 {
-	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	struct ls_thread *t;
 
+	if (!core_has_storage(p))
+		return NULL;
+	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
 	return t && !(t->flags & LS_F_DEAD) ? t : NULL;
 }
 
@@ -64,25 +67,64 @@ static __always_inline struct ls_cpu *cpu_ring(__u32 cpu)
 	return bpf_map_lookup_elem(&ls_cpus, &cpu);
 }
 
-static __always_inline void switched_out(struct task_struct *p, __u64 now, bool asleep, unsigned int state)
+/* Switches of a CPU are noted only while an observed thread waits for it: so these are counted, by comparing the thread before
+ * and after an event, which is right whatever the state machine makes of the event. Atomic: a waiter may come to run
+ * elsewhere. A waiter is added with the lock of that CPU's run queue held, so no switch falls in between. */
+static __always_inline void wait_left(__u32 cpu)
 {
-	struct ls_thread *t = observed(p);
+	struct ls_cpu *c = cpu_ring(cpu);
+
+	if (c)
+		__sync_fetch_and_add(&c->waiters, -1);
+}
+
+static __always_inline void wait_entered(struct task_struct *p, __u32 cpu)
+{
+	struct ls_cpu *c = cpu_ring(cpu);
+	struct task_struct *who;
+
+	if (!c || __sync_fetch_and_add(&c->waiters, 1) > 0)
+		return;
+	who = core_current_there(p);
+	if (who)
+		acct_cpu_had_by(c, who->pid, who->tgid, who->comm);
+}
+
+/* Observation of a thread begins when it leaves the CPU in an IO wait. Returns when it did, 0 if it does not. */
+static __always_inline __u64 first_wait(struct task_struct *p, bool asleep, unsigned int state)
+{
+	struct pt_regs *regs;
 	struct acct_throttle thr = {};
 	struct acct_place place = {};
+	__u32 cpu;
+	__u64 now;
+
+	/* From the cheapest question to the dearest: nearly every switch of the machine ends at one of these. */
+	if ((asleep && !(state & CORE_TASK_INTERRUPTIBLE)) || p->flags & PF_KTHREAD)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	if (!regs || !place_may_wait(p, regs) || !may_begin(p))
+		return 0;
+	place_read(p, &place, true);
+	if (!place.io_wait)
+		return 0;
+	if (!asleep)
+		throttle_now(p, &thr);
+	cpu = bpf_get_smp_processor_id();
+	now = bpf_ktime_get_ns();
+	if (begin(p, now, &place, asleep ? NULL : &thr, cpu, LS_SCRATCH_EVENT, 0) && !asleep)
+		wait_entered(p, cpu);
+	return now;
+}
+
+static __always_inline void switched_out(struct task_struct *p, struct ls_thread *t, __u64 now, bool asleep, unsigned int state)
+{
+	struct acct_throttle thr = {};
+	struct acct_place place = {};
+	__u32 cpu = bpf_get_smp_processor_id();
 
 	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
 		return;
-	if (!t) {
-		if (!may_begin(p))
-			return;
-		place_read(p, &place, true);
-		if (!place.io_wait || (asleep && !(state & CORE_TASK_INTERRUPTIBLE)))
-			return;
-		if (!asleep)
-			throttle_now(p, &thr);
-		begin(p, now, &place, asleep ? NULL : &thr, bpf_get_smp_processor_id(), LS_SCRATCH_EVENT, 0);
-		return;
-	}
 	place_read(p, &place, true);
 	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
 		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
@@ -94,42 +136,54 @@ static __always_inline void switched_out(struct task_struct *p, __u64 now, bool 
 		place.ran_ns = core_ran_ns(p);
 	if (!asleep)
 		throttle_now(p, &thr);
+	if (acct_waiting(t))
+		wait_left(t->wait_cpu);
 	write_begin(t);
 	if (asleep)
 		acct_sleep(t, now, &place);
 	else
-		acct_preempt(t, now, &place, bpf_get_smp_processor_id(), &thr);
+		acct_preempt(t, now, &place, cpu, &thr);
 	write_end(t);
+	if (acct_waiting(t))
+		wait_entered(p, t->wait_cpu);
 }
 
-static __always_inline void switched_in(struct task_struct *p, __u64 now)
+static __always_inline void switched_in(struct ls_thread *t, __u64 now)
 {
-	struct ls_thread *t = observed(p);
+	__u64 clock = throttle_end(t);
 	struct ls_cpu *ring = NULL;
-	__u64 clock;
 
-	if (!t)
-		return;
-	clock = throttle_end(t);
 	if (acct_waiting(t))
 		ring = cpu_ring(t->wait_cpu);
 	write_begin(t);
 	acct_run(t, now, ring, clock);
 	write_end(t);
+	/* Running now, whatever it was: the wait, and with it the need for the ring, is over. */
+	if (ring)
+		__sync_fetch_and_add(&ring->waiters, -1);
 }
 
 static __always_inline int on_switch(bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
 {
-	struct ls_cpu *ring = cpu_ring(bpf_get_smp_processor_id());
-	__u64 now = bpf_ktime_get_ns();
-
+	struct ls_thread *out = observed(prev), *in = observed(next);
 	/* A thread with a signal pending does not get to sleep: its state is back at 0 (running) although it asked to. */
-	if (prev->pid)
-		switched_out(prev, now, !preempt && state && prev->__state, state);
-	if (next->pid)
-		switched_in(next, now);
-	if (ring)
-		acct_cpu_switch(ring, now, next->pid, next->tgid, next->comm);
+	bool asleep = !preempt && state && prev->__state;
+	struct ls_cpu *ring;
+	__u64 now;
+
+	if (out) {
+		now = bpf_ktime_get_ns();
+		switched_out(prev, out, now, asleep, state);
+	} else {
+		now = first_wait(prev, asleep, state);
+	}
+	if (in) {
+		now = now ? now : bpf_ktime_get_ns();
+		switched_in(in, now);
+	}
+	ring = cpu_ring(bpf_get_smp_processor_id());
+	if (ring && (ring->waiters > 0 || !core_knows_current()))
+		acct_cpu_switch(ring, now ? now : bpf_ktime_get_ns(), next->pid, next->tgid, next->comm);
 	return 0;
 }
 
@@ -153,13 +207,17 @@ int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
 {
 	struct ls_thread *t = observed(p);
 	struct acct_throttle thr = {};
+	bool waits;
 
 	if (!t)
 		return 0;
+	waits = acct_waiting(t);
 	throttle_now(p, &thr);
 	write_begin(t);
 	acct_wakeup(t, bpf_ktime_get_ns(), core_task_cpu(p), &thr);
 	write_end(t);
+	if (!waits && acct_waiting(t))
+		wait_entered(p, t->wait_cpu);
 	return 0;
 }
 
@@ -197,6 +255,8 @@ int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
 		acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
 		t->flags |= LS_F_DEAD;
 		write_end(t);
+		if (acct_waiting(t))
+			wait_left(t->wait_cpu);
 		send_ended(p, t, LS_SNAP_EXIT);
 		__sync_fetch_and_sub(&ls_n_threads, 1);
 	}
@@ -221,6 +281,8 @@ int BPF_PROG(ls_sched_process_exec, struct task_struct *p)
 	acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
 	write_end(t);
 	send_ended(p, t, LS_SNAP_EXEC);
+	if (acct_waiting(t))
+		wait_left(t->wait_cpu);
 	write_begin(t);
 	acct_restart(t);
 	write_end(t);

@@ -45,7 +45,10 @@ struct thread_info {
 	__u32 status; /* x86: TS_COMPAT */
 };
 
+struct task_struct;
+
 struct rq {
+	struct task_struct *curr;
 	__u64 clock;
 };
 
@@ -78,6 +81,8 @@ struct signal_struct {
 	atomic_t live;
 };
 
+struct bpf_local_storage;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -94,6 +99,7 @@ struct task_struct {
 	char comm[16];
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct bpf_local_storage *bpf_storage;
 };
 
 struct seq_file;
