@@ -157,7 +157,8 @@ uint16_t lsa_name(struct lsa *a, const char *name, uint8_t kind)
 	if (id) {
 		a->cfg.tasks[id - 1] = (struct lsa_task){ .name = name, .inst = inst, .kind = kind,
 							  .pass = !(a->flags & LSW_FLAG_FILTER) };
-		lsa_push(a, LSW_NAME, id, lsa_charge(a), 0);
+		if (a->rate >= LSW_RATE_TOTALS)
+			lsa_push(a, LSW_NAME, id, lsa_charge(a), 0);
 	}
 	LSA_UNLOCK(s);
 	return id;
@@ -179,7 +180,8 @@ void lsa_task_gone(struct lsa *a, uint16_t id)
 			begin_step(a, 0, now);
 		}
 		t->name = NULL;
-		lsa_push(a, LSW_END, id, now, 0);
+		if (a->rate >= LSW_RATE_TOTALS)
+			lsa_push(a, LSW_END, id, now, 0);
 	}
 	LSA_UNLOCK(s);
 }

@@ -128,7 +128,7 @@ struct lsw_record {
 		} totals;
 		struct {
 			uint8_t version; /* of the agent's protocol, LSW_VERSION */
-			uint8_t bits;    /* 16 to 32: width of the clock; it wraps every 4 s at most: 2^bits >= 4 hz */
+			uint8_t bits;    /* 16 to 32: the clock's width; no more than a wrap in 4 s: 2^bits >= 4 hz */
 			uint8_t rate;    /* enum lsw_rate in force */
 			uint8_t flags;   /* LSW_FLAG_* */
 			uint32_t hz;     /* ticks a second, not 0 */
