@@ -208,7 +208,9 @@ class CpuQuota:
             os.mkdir(self.path)
             if self.is_v2:
                 self._write("cpu.max", "%d %d" % (self.quota, self.period))
+                self._write("cpu.weight", 10000)  # nothing but the quota is to hold it back
             else:
+                self._write("cpu.shares", 262144)
                 self._write("cpu.cfs_period_us", self.period)
                 self._write("cpu.cfs_quota_us", self.quota)
         except OSError as e:

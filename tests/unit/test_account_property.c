@@ -8,69 +8,6 @@
 
 TestSuite(account_property, .timeout = 300);
 
-static struct acct_place random_place(uint64_t *seed)
-{
-	static const uint32_t nrs[] = { NR_READ, NR_POLL, NR_FSYNC, NR_FUTEX, NR_EPOLL, 23, 35, 61, 270, 271, 281, 441,
-					LS_NR_PAGE_FAULT, LS_NR_STOPPED, LS_NR_UNKNOWN };
-	static const uint64_t extremes[] = { 0, 1, ~0ULL, ~0ULL - 511, 1ULL << 63, HOME_SP };
-	struct acct_place p = {
-		.sp = chance(seed, 3) ? extremes[below(seed, 6)] : HOME_SP - 2048 + 512 * below(seed, 8),
-		.nr = nrs[below(seed, sizeof(nrs) / sizeof(nrs[0]))],
-		.abi = chance(seed, 5),
-		.io_wait = chance(seed, 50),
-		.fd = (int32_t)next_random(seed),
-		.nfds = (int32_t)next_random(seed),
-		.timeout_ns = LS_NO_TIMEOUT,
-	};
-
-	if (chance(seed, 40))
-		p.timeout_ns = chance(seed, 10) ? next_random(seed) : random_ns(seed, SEC);
-	if (chance(seed, 50))
-		p.ran_ns = chance(seed, 5) ? next_random(seed) : random_ns(seed, SEC);
-	return p;
-}
-
-/* Mostly forward, by nanoseconds to minutes; sometimes not at all, or back. */
-static uint64_t random_time(uint64_t *seed, uint64_t now)
-{
-	uint64_t kind = below(seed, 100);
-
-	if (kind < 8)
-		return now;
-	if (kind < 16)
-		return now - random_ns(seed, now < SEC ? now : SEC);
-	if (kind < 18)
-		return below(seed, now + 1);
-	if (kind < 20)
-		return now + random_ns(seed, 200 * SEC);
-	return now + random_ns(seed, 100 * MS);
-}
-
-static uint64_t random_clock(uint64_t *seed, uint64_t now)
-{
-	return chance(seed, 5) ? next_random(seed) : now / 3 + random_ns(seed, SEC);
-}
-
-static struct event random_event(uint64_t *seed, uint64_t now)
-{
-	/* Exec is rare, so that there is a life to account for. */
-	static const enum event_kind kinds[] = { EV_SLEEP, EV_SLEEP, EV_SLEEP, EV_PREEMPT, EV_PREEMPT, EV_WAKE, EV_WAKE,
-						 EV_WAKE,  EV_RUN,   EV_RUN,   EV_RUN,     EV_RING,    EV_RING, EV_MISSED };
-	struct event e = {
-		.kind = below(seed, 2000) ? kinds[below(seed, sizeof(kinds) / sizeof(kinds[0]))] : EV_EXEC,
-		.at = random_time(seed, now),
-		.place = random_place(seed),
-		.clock = random_clock(seed, now),
-		.cpu = (uint32_t)below(seed, CPUS),
-		.tgid = (uint32_t)below(seed, 20),
-		.no_ring = chance(seed, 10),
-	};
-
-	if (chance(seed, 30))
-		e.thr = (struct acct_throttle){ .ref = 1 + below(seed, 2), .clock = random_clock(seed, now) };
-	return e;
-}
-
 /* A snapshot at `at`, and a second one later: whole, not before what it was taken from, the same when taken again, and
  * the later one the same as if the first had not been taken. */
 static const char *snapshot_broken(const struct world *w, uint64_t at, uint64_t later, uint64_t clock)
