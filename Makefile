@@ -40,7 +40,7 @@ LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/n
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
 
-ARCH := $(shell $(CC) -dumpmachine | sed -e 's/-.*//')
+ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//')
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 
 # --- flags ----------------------------------------------------------------------------------------------------------
@@ -130,36 +130,46 @@ $(BUILD)/compile_commands.json: Makefile $(LIB_SRC) user/main.c
 	  "$$(printf '%s' '$(subst ','\'',$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL))' | sed 's/["\\]/\\&/g') -c $$f"; sep=','; done; echo ']'; } > $@
 
 # --- tests ------------------------------------------------------------------------------------------------------------
-.PHONY: unit test test-only demo deps bench lint
+.PHONY: unit test test-only demo deps bench lint sanitize
 unit: $(BUILD)/unit-tests
 $(BUILD)/unit-tests: $(UNIT_OBJ) $(BUILD)/libloopscope.a
 	$(call msg,LINK,$@)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $^ $(LDLIBS_ALL) -lcriterion -o $@
 
-# The stages run one after the other in fresh makes: what is installed first is then seen by pkg-config.
+# The stages run one after the other in fresh makes: what is installed first is then seen by pkg-config. On all CPUs,
+# unless the user said how many.
+STAGE = $(MAKE) $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 test:
 	$(Q).ci/deps build test
-	$(Q)$(MAKE) test-only
+	$(Q)+$(STAGE) test-only
 
 test-only: all unit loopers
-	$(Q)BUILD=$(BUILD) tests/run
+	$(Q)MAKEFLAGS= BUILD=$(BUILD) tests/run
 
 demo:
 	$(Q).ci/deps build demo
-	$(Q)$(MAKE) all
-	$(Q)BUILD=$(BUILD) tests/demo/run
+	$(Q)+$(STAGE) all
+	$(Q)MAKEFLAGS= BUILD=$(BUILD) tests/demo/run
 
 deps:
 	$(Q).ci/deps build demo test
 
 bench:
 	$(Q).ci/deps build test bench
-	$(Q)$(MAKE) all loopers
-	$(Q)BUILD=$(BUILD) tests/bench/run
+	$(Q)+$(STAGE) all loopers
+	$(Q)MAKEFLAGS= BUILD=$(BUILD) tests/bench/run
 
 lint:
 	$(Q).ci/deps build lint
-	$(Q).ci/lint
+	$(Q)+$(STAGE) $(SKEL) $(BUILD)/compile_commands.json
+	$(Q)BUILD=$(BUILD) .ci/lint
+
+# Unit tests and a short live run of a build with sanitizers, in a directory of its own.
+SAN_BUILD ?= $(BUILD)-san
+sanitize:
+	$(Q).ci/deps build test
+	$(Q)+$(STAGE) BUILD=$(SAN_BUILD) SAN=address,undefined CFLAGS='-O1 -g' all unit loopers
+	$(Q)MAKEFLAGS= BUILD=$(SAN_BUILD) tests/sanitize/run
 
 # --- install ----------------------------------------------------------------------------------------------------------
 .PHONY: install uninstall clean help
@@ -175,10 +185,10 @@ uninstall:
 	-rmdir $(DESTDIR)$(DATADIR)/probes $(DESTDIR)$(DATADIR) 2>/dev/null
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(SAN_BUILD)
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'Also: unit, bench, lint, deps, install, uninstall (PREFIX=, DESTDIR=), clean.'
+	@echo 'Also: unit, test-only, sanitize, bench, lint, deps, install, uninstall (PREFIX=, DESTDIR=), clean.'
 
 -include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(BPF_OBJ:.o=.d)

@@ -166,6 +166,18 @@ static __always_inline void acct_cpu_switch(struct ls_cpu *c, __u64 now, __u32 t
 	c->pos = pos;
 }
 
+/* Who has the CPU at the moment in which its first observed waiter begins to wait. Since when does not matter. */
+static __always_inline void acct_cpu_had_by(struct ls_cpu *c, __u32 tid, __u32 tgid, const char *comm)
+{
+	struct ls_cpu_slot *s = &c->ring[c->pos & (LS_CPU_RING - 1)];
+
+	s->start_ns = 1;
+	s->tid = tid;
+	s->tgid = tgid;
+	((__u64 *)s->comm)[0] = ((const __u64 *)comm)[0];
+	((__u64 *)s->comm)[1] = ((const __u64 *)comm)[1];
+}
+
 /* Charges [t->wait_start_ns, now) to whoever ran on the CPU where the thread waited. The ring may be another CPU's and may
  * move while it is read: that can misname a stretch, never lose or invent one. What is older than the ring is "other". */
 ACCT_FN int acct_charge(struct ls_thread *t, const struct ls_cpu *c, __u64 now)

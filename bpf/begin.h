@@ -15,7 +15,6 @@
 const volatile bool ls_only_targets = false; /* attach, run: only processes in ls_targets */
 const volatile __u32 ls_self_tgid = 0;       /* our own process is not observed */
 const volatile __u64 ls_max_threads = 65536; /* storage is never given to more at a time: bounded kernel memory */
-
 const volatile bool ls_measure = false;      /* edges may be measured: the parts that single ticks need are in use */
 const volatile bool ls_stream = false;       /* every edge goes to ls_events */
 const volatile __u64 ls_slow_ns = 0;         /* ticks at least so long are sent; 0: none */
@@ -76,19 +75,19 @@ static __always_inline struct ls_thread *publish(struct task_struct *p, struct l
 }
 
 /* preempted: NULL where the thread falls (or is) asleep. */
-static __always_inline void begin(struct task_struct *p, __u64 now, const struct acct_place *place,
+static __always_inline bool begin(struct task_struct *p, __u64 now, const struct acct_place *place,
 				  const struct acct_throttle *preempted, __u32 cpu, __u32 scratch, __u8 flags)
 {
 	struct ls_thread *t = begin_room(scratch);
 
 	if (!t)
-		return;
+		return false;
 	if (preempted)
 		acct_begin_preempted(t, now, place, cpu, preempted);
 	else
 		acct_begin_asleep(t, now, place);
 	t->flags = flags;
-	publish(p, t);
+	return publish(p, t) != NULL;
 }
 
 #endif

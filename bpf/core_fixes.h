@@ -103,6 +103,29 @@ static __always_inline __u32 core_task_cpu(struct task_struct *p)
 	return BPF_CORE_READ(q, thread_info.cpu);
 }
 
+/* Who runs on the CPU to which the task belongs: asked with that run queue's lock held. NULL where kernels without group
+ * scheduling don't lead there from a task. */
+static __always_inline bool core_knows_current(void)
+{
+	return bpf_core_field_exists(struct sched_entity, cfs_rq);
+}
+
+static __always_inline struct task_struct *core_current_there(struct task_struct *p)
+{
+	struct cfs_rq *q;
+
+	if (!core_knows_current())
+		return NULL;
+	q = p->se.cfs_rq;
+	return q && q->rq ? q->rq->curr : NULL;
+}
+
+/* Nobody's task storage hangs on most tasks: one load tells, where a look-up would cost a call. */
+static __always_inline bool core_has_storage(struct task_struct *p)
+{
+	return !bpf_core_field_exists(p->bpf_storage) || p->bpf_storage;
+}
+
 /* A task that went to sleep may stay on its run queue until it is picked again: 152e11f6df29 (6.12, delayed dequeue). */
 static __always_inline bool core_on_queue_runnable(struct task_struct *p)
 {

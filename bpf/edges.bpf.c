@@ -12,6 +12,7 @@
 #include "bpf/core_fixes.h"
 #include "bpf/edges.h"
 #include "bpf/place.h"
+#include "bpf/waiters.h"
 
 static __always_inline struct ls_thread *thread_of(struct task_struct *p, __u64 now)
 {
@@ -40,6 +41,7 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	struct ls_ticks *k;
 	__u64 start, exit_ns;
 	int own, was, was_empty;
+	bool waits;
 
 	if (!t)
 		return 0;
@@ -60,12 +62,15 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	start = k->tick.start_ns;
 	exit_ns = k->exit_ns;
 	was_empty = k->empty;
+	waits = acct_waiting(t);
 	seq_step(&t->seq);
 	seq_step(&k->seq);
 	own = acct_io_enter(t, now, place, ls_edges, entry_only);
 	was = ticks_enter(k, t, place->fd, own, ls_epoch);
 	seq_step(&k->seq);
 	seq_step(&t->seq);
+	if (waits) /* its switch-in was missed */
+		wait_left(t->wait_cpu);
 	if (was == TICKS_ENDED && ls_slow_ns && t->last_ns - start >= ls_slow_ns)
 		send_slow(p, t, k);
 	if (entry_only)

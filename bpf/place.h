@@ -131,6 +131,17 @@ static __always_inline bool place_syscall(struct task_struct *task, struct pt_re
 	return true;
 }
 
+/* Can the thread be in an IO wait, going by the number alone? For those that nobody observes: one load, and nearly always no. */
+static __always_inline bool place_may_wait(struct task_struct *task, struct pt_regs *regs)
+{
+	struct place_io io;
+	__u64 nr = regs->orig_ax;
+
+	if (task->thread_info.status & PLACE_TS_COMPAT)
+		return place_io_ia32(nr, &io);
+	return place_io_native(nr & ~0x40000000, &io);
+}
+
 /* An interrupted user program has the vector's complement in orig_ax; a fault its error code, which is not negative. */
 static __always_inline bool place_fault(struct pt_regs *regs)
 {
@@ -173,6 +184,13 @@ static __always_inline bool place_io_ia32(__u32 nr, struct place_io *io)
 }
 
 #define PLACE_PSTATE_32 0x10
+
+static __always_inline bool place_may_wait(struct task_struct *task, struct pt_regs *regs)
+{
+	struct place_io io;
+
+	return place_io_native(regs->syscallno, &io);
+}
 
 static __always_inline bool place_syscall(struct task_struct *task, struct pt_regs *regs, struct acct_place *p,
 					  struct place_args *args)

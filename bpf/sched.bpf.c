@@ -15,6 +15,7 @@
 #include "bpf/place.h"
 #include "bpf/begin.h"
 #include "bpf/edges.h"
+#include "bpf/waiters.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -23,8 +24,11 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 static __always_inline struct ls_thread *observed(struct task_struct *p)
 {
-	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	struct ls_thread *t;
 
+	if (!core_has_storage(p))
+		return NULL;
+	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
 	return t && !(t->flags & LS_F_DEAD) ? t : NULL;
 }
 
@@ -60,32 +64,46 @@ static __always_inline __u64 throttle_end(const struct ls_thread *t)
 	return t->throttle_ref ? core_throttle_clock(t->throttle_ref) : 0;
 }
 
-static __always_inline struct ls_cpu *cpu_ring(__u32 cpu)
+/* Observation of a thread begins when it leaves the CPU in an IO wait. Returns when it did, 0 if it does not. */
+static __always_inline __u64 first_wait(struct task_struct *p, bool asleep, unsigned int state)
 {
-	return bpf_map_lookup_elem(&ls_cpus, &cpu);
-}
-
-static __always_inline void switched_out(void *ctx, struct task_struct *p, __u64 now, bool asleep, unsigned int state)
-{
-	struct ls_thread *t = observed(p);
+	struct pt_regs *regs;
 	struct acct_throttle thr = {};
 	struct acct_place place = {};
+	__u32 cpu;
+	__u64 now;
+
+	/* From the cheapest question to the dearest: nearly every switch of the machine ends at one of these. */
+	if ((asleep && !(state & CORE_TASK_INTERRUPTIBLE)) || p->flags & PF_KTHREAD)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	if (!regs || !place_may_wait(p, regs) || !may_begin(p))
+		return 0;
+	place_read(p, &place, true);
+	if (!place.io_wait)
+		return 0;
+	if (!asleep)
+		throttle_now(p, &thr);
+	cpu = bpf_get_smp_processor_id();
+	now = bpf_ktime_get_ns();
+	if (begin(p, now, &place, asleep ? NULL : &thr, cpu, LS_SCRATCH_EVENT, 0) && !asleep)
+		wait_entered(p, cpu);
+	return now;
+}
+
+static __always_inline void switched_out(void *ctx, struct task_struct *p, struct ls_thread *t, __u64 now, bool asleep,
+					 unsigned int state)
+{
 	struct place_args args = {};
 	struct ls_ticks *k;
+	struct acct_throttle thr = {};
+	struct acct_place place = {};
+	__u32 cpu = bpf_get_smp_processor_id();
 
 	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
 		return;
-	if (!t) {
-		if (!may_begin(p))
-			return;
-		place_read(p, &place, true);
-		if (!place.io_wait || (asleep && !(state & CORE_TASK_INTERRUPTIBLE)))
-			return;
-		if (!asleep)
-			throttle_now(p, &thr);
-		begin(p, now, &place, asleep ? NULL : &thr, bpf_get_smp_processor_id(), LS_SCRATCH_EVENT, 0);
-		return;
-	}
+	if (t->edges && t->edges != ls_edges)
+		acct_drop_edges(t);
 	place_read_args(p, &place, &args, true);
 	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
 		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
@@ -97,66 +115,85 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, __u64
 		place.ran_ns = core_ran_ns(p);
 	if (!asleep)
 		throttle_now(p, &thr);
+	if (acct_waiting(t))
+		wait_left(t->wait_cpu);
 	write_begin(t);
 	if (asleep)
 		acct_sleep(t, now, &place);
 	else
-		acct_preempt(t, now, &place, bpf_get_smp_processor_id(), &thr);
+		acct_preempt(t, now, &place, cpu, &thr);
 	write_end(t);
-	if (!ls_measure || t->state != LS_TICK_BLOCKED)
+	if (acct_waiting(t))
+		wait_entered(p, t->wait_cpu);
+	if (!ls_measure || !ls_slow_ns || t->state != LS_TICK_BLOCKED)
 		return;
 	k = ticks_of(p);
-	if (k && ls_slow_ns)
+	if (k)
 		note_block(ctx, k, now, &place, &args);
 }
 
-static __always_inline void switched_in(struct task_struct *p, __u64 now)
+/* What a measured tick was held up by is remembered, in case it gets slow. */
+static __always_inline void note_back(struct task_struct *p, struct ls_thread *t, __u8 was, __u64 since, __u64 now,
+				      const struct ls_cpu *ring)
 {
-	struct ls_thread *t = observed(p);
-	struct ls_cpu *ring = NULL;
-	__u64 clock, since;
-	struct ls_ticks *k;
-	__u8 state;
+	struct ls_ticks *k = ticks_of(p);
 
-	if (!t)
-		return;
-	if (t->edges && t->edges != ls_edges)
-		acct_drop_edges(t);
-	clock = throttle_end(t);
-	if (acct_waiting(t))
-		ring = cpu_ring(t->wait_cpu);
-	state = t->state;
-	since = t->last_ns;
-	write_begin(t);
-	acct_run(t, now, ring, clock);
-	write_end(t);
-	if (!ls_measure || !t->edges)
-		return;
-	k = ticks_of(p);
 	if (!k)
 		return;
-	if ((t->flags & LS_F_ENTRY_ONLY) && state == LS_WAIT_IO) {
+	if ((t->flags & LS_F_ENTRY_ONLY) && was == LS_WAIT_IO) {
 		end_io(p, t, k, now, LS_RET_UNKNOWN);
 		return;
 	}
-	if (state != LS_WAIT_TICK || !ls_slow_ns)
+	if (was != LS_WAIT_TICK || !ls_slow_ns)
 		return;
 	note_unblock(k, since - k->tick.blocked.ns);
 	note_wait(k, ring, since, now);
 }
 
-static __always_inline int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int state)
+static __always_inline void switched_in(struct task_struct *p, struct ls_thread *t, __u64 now)
 {
-	struct ls_cpu *ring = cpu_ring(bpf_get_smp_processor_id());
-	__u64 now = bpf_ktime_get_ns();
+	__u64 clock = throttle_end(t), since;
+	struct ls_cpu *ring = NULL;
+	__u8 was;
 
-	/* A thread with a signal pending does not get to sleep: its state is back at 0 (running) although it asked to. */
-	if (prev->pid)
-		switched_out(ctx, prev, now, !preempt && state && prev->__state, state);
-	if (next->pid)
-		switched_in(next, now);
+	if (t->edges && t->edges != ls_edges)
+		acct_drop_edges(t);
+	if (acct_waiting(t))
+		ring = cpu_ring(t->wait_cpu);
+	was = t->state;
+	since = t->last_ns;
+	write_begin(t);
+	acct_run(t, now, ring, clock);
+	write_end(t);
+	/* Running now, whatever it was: the wait, and with it the need for the ring, is over. */
 	if (ring)
-		acct_cpu_switch(ring, now, next->pid, next->tgid, next->comm);
+		__sync_fetch_and_add(&ring->waiters, -1);
+	if (ls_measure && t->edges)
+		note_back(p, t, was, since, now, ring);
+}
+
+static __always_inline int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next,
+				     unsigned int state)
+{
+	struct ls_thread *out = observed(prev), *in = observed(next);
+	/* A thread with a signal pending does not get to sleep: its state is back at 0 (running) although it asked to. */
+	bool asleep = !preempt && state && prev->__state;
+	struct ls_cpu *ring;
+	__u64 now;
+
+	if (out) {
+		now = bpf_ktime_get_ns();
+		switched_out(ctx, prev, out, now, asleep, state);
+	} else {
+		now = first_wait(prev, asleep, state);
+	}
+	if (in) {
+		now = now ? now : bpf_ktime_get_ns();
+		switched_in(next, in, now);
+	}
+	ring = cpu_ring(bpf_get_smp_processor_id());
+	if (ring && (ring->waiters > 0 || !core_knows_current()))
+		acct_cpu_switch(ring, now ? now : bpf_ktime_get_ns(), next->pid, next->tgid, next->comm);
 	return 0;
 }
 
@@ -181,12 +218,14 @@ int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
 	struct ls_thread *t = observed(p);
 	struct acct_throttle thr = {};
 
-	if (!t || !acct_asleep(t)) /* waking is not switching: it may be on its CPU, in the middle of an edge */
+	/* Waking is not switching: a thread that is on its CPU may be in the middle of an edge. */
+	if (!t || !acct_asleep(t))
 		return 0;
 	throttle_now(p, &thr);
 	write_begin(t);
 	acct_wakeup(t, bpf_ktime_get_ns(), core_task_cpu(p), &thr);
 	write_end(t);
+	wait_entered(p, t->wait_cpu);
 	return 0;
 }
 
@@ -232,6 +271,8 @@ int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
 		acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
 		t->flags |= LS_F_DEAD;
 		write_end(t);
+		if (acct_waiting(t))
+			wait_left(t->wait_cpu);
 		send_ended(p, t, LS_SNAP_EXIT);
 		if (ls_measure)
 			stop_measured(p, t->last_ns);
@@ -260,6 +301,8 @@ int BPF_PROG(ls_sched_process_exec, struct task_struct *p)
 	send_ended(p, t, LS_SNAP_EXEC);
 	if (ls_measure)
 		stop_measured(p, t->last_ns);
+	if (acct_waiting(t))
+		wait_left(t->wait_cpu);
 	write_begin(t);
 	acct_restart(t);
 	write_end(t);

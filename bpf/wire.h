@@ -130,8 +130,9 @@ struct ls_cpu_slot {
 
 struct ls_cpu {
 	__u32 pos;
-	__u32 pad;
+	__s32 waiters; /* observed threads that wait for this CPU: only then do its switches need a time */
 	struct ls_cpu_slot ring[LS_CPU_RING];
+	__u8 pad[120]; /* the next CPU's starts on a cache line of its own */
 };
 
 /* --- single ticks: only threads whose edges are measured ----------------------------------------------------------------- */

@@ -48,7 +48,10 @@ struct thread_info {
 	__u32 status; /* x86: TS_COMPAT */
 };
 
+struct task_struct;
+
 struct rq {
+	struct task_struct *curr;
 	__u64 clock;
 };
 
@@ -81,6 +84,8 @@ struct signal_struct {
 	atomic_t live;
 };
 
+struct bpf_local_storage;
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -97,6 +102,7 @@ struct task_struct {
 	char comm[16];
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
+	struct bpf_local_storage *bpf_storage;
 };
 
 struct seq_file;

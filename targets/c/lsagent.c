@@ -121,10 +121,12 @@ void lsa_init(struct lsa *a, const struct lsa_config *cfg)
 	a->flags = cfg->flags;
 	a->stopped = cfg->stopped;
 	a->hog = lsa_ticks_of_ms(a, cfg->hog_ms ? cfg->hog_ms : HOG_MS);
-	a->requests = REQUEST_SYNC | REQUEST_NAMES;
+	a->requests = REQUEST_NAMES;
 	a->raw = cfg->clock();
 	a->last = a->raw;
 	a->cursor = a->last;
+	if (!a->stopped)
+		lsa_put_sync(a); /* goes out with the first frame */
 	a->agent = lsa_name(a, "loopscope", LSW_KIND_AGENT);
 }
 
@@ -155,7 +157,8 @@ uint16_t lsa_name(struct lsa *a, const char *name, uint8_t kind)
 	if (id) {
 		a->cfg.tasks[id - 1] = (struct lsa_task){ .name = name, .inst = inst, .kind = kind,
 							  .pass = !(a->flags & LSW_FLAG_FILTER) };
-		lsa_push(a, LSW_NAME, id, lsa_charge(a), 0);
+		if (a->rate >= LSW_RATE_TOTALS)
+			lsa_push(a, LSW_NAME, id, lsa_charge(a), 0);
 	}
 	LSA_UNLOCK(s);
 	return id;
@@ -177,7 +180,8 @@ void lsa_task_gone(struct lsa *a, uint16_t id)
 			begin_step(a, 0, now);
 		}
 		t->name = NULL;
-		lsa_push(a, LSW_END, id, now, 0);
+		if (a->rate >= LSW_RATE_TOTALS)
+			lsa_push(a, LSW_END, id, now, 0);
 	}
 	LSA_UNLOCK(s);
 }

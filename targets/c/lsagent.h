@@ -32,7 +32,7 @@
 #include "../codec/lswire.h"
 
 #ifndef LSA_ISR_NEST
-#define LSA_ISR_NEST 8 /* interrupts within interrupts that are told apart; deeper ones count for the innermost of these */
+#define LSA_ISR_NEST 8 /* interrupts within interrupts that are told apart; deeper ones count for the innermost */
 #endif
 
 /* One raw event: 12 bytes of ring. Private. */
@@ -116,7 +116,8 @@ struct lsa {
 	uint32_t nonce_rx;
 	uint32_t min_step;   /* ticks */
 	uint32_t hog;        /* ticks */
-	uint32_t frames;
+	uint32_t frames;     /* made so far */
+	bool has_sync;       /* the frame being made: it may hold but one */
 	uint32_t cursor;     /* time of the last record told */
 	uint64_t frame_at;   /* when the frame was begun and when the last SYNC was made, in ticks since lsa_init */
 	uint64_t sync_at;

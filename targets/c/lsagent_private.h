@@ -27,4 +27,7 @@ void lsa_nest_in(struct lsa *a, uint16_t id);
 /* Returns who it was, NULL where that is not known. */
 struct lsa_task *lsa_nest_out(struct lsa *a, uint16_t *ret_id);
 
+/* Not under the lock. SYNC, with the sums of this moment, into the frame being made. From lsa_init and the sender. */
+void lsa_put_sync(struct lsa *a);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * lsagent_send.c - the sending half: the ring's events into frames, SYNC, totals and names once a second, the host's
- * commands. Runs when the program has time (lsa_poll), or out of a timer's interrupt while a step does not end.
+ * lsagent_send.c - the sending half: the ring's events into frames, SYNC, totals and names once a second. Runs when the
+ * program has time (lsa_poll), or out of a timer's interrupt while a step does not end.
  *
  * One context at a time sends: whoever sets `sending` under the lock. It alone moves `tail` and touches the frame.
  */
@@ -45,6 +45,7 @@ static void begin_frame(struct lsa *a, uint32_t t)
 {
 	lsw_frame_begin(&a->frame, (uint8_t)a->frames, t, a->cfg.boot);
 	a->cursor = t;
+	a->has_sync = false;
 	a->frame_at = uptime(a);
 }
 
@@ -195,11 +196,13 @@ static bool lock_present(struct lsa *a, size_t room, uint32_t *ret_s, uint32_t *
 	return false;
 }
 
-static void put_sync(struct lsa *a)
+void lsa_put_sync(struct lsa *a)
 {
 	struct lsw_record r = { .type = LSW_SYNC };
 	uint32_t s, now;
 
+	if (a->frame.len && a->has_sync)
+		send_frame(a);
 	if (!lock_present(a, SYNC_LEN, &s, &now))
 		return;
 	r.u.sync.busy = a->busy;
@@ -215,6 +218,7 @@ static void put_sync(struct lsa *a)
 	r.u.sync.frames = a->frames;
 	a->sync_at = r.u.sync.busy + r.u.sync.idle + r.u.sync.isr;
 	put_at(a, &r, now);
+	a->has_sync = true;
 }
 
 /* The step that does not end. */
@@ -289,6 +293,11 @@ static uint8_t take_requests(struct lsa *a)
 	return requests;
 }
 
+static bool is_old(struct lsa *a)
+{
+	return uptime(a) - a->frame_at >= lsa_ticks_of_ms(a, FLUSH_MS);
+}
+
 static void send(struct lsa *a, uint16_t wait_ms, bool hurry)
 {
 	uint8_t requests = take_requests(a);
@@ -305,7 +314,7 @@ static void send(struct lsa *a, uint16_t wait_ms, bool hurry)
 	drain(a, wait_ms, hurry);
 	second = uptime(a) - a->sync_at >= a->cfg.hz;
 	if (second || (requests & REQUEST_SYNC)) {
-		put_sync(a);
+		lsa_put_sync(a);
 		if (a->rate != LSW_RATE_OFF)
 			put_totals(a);
 	}
@@ -315,7 +324,7 @@ static void send(struct lsa *a, uint16_t wait_ms, bool hurry)
 		put_names(a, NAMES_A_SECOND);
 	if (requests & REQUEST_TIME)
 		put_time(a);
-	if (a->frame.len && (hurry || (uptime(a) - a->frame_at >= lsa_ticks_of_ms(a, FLUSH_MS) && may_write(a, wait_ms))))
+	if (a->frame.len && (hurry || (is_old(a) && may_write(a, wait_ms))))
 		send_frame(a);
 }
 
@@ -370,66 +379,4 @@ void lsa_tick(struct lsa *a)
 		send(a, 0, true);
 		release(a);
 	}
-}
-
-/* ---- the host's commands ---- */
-
-static void set_filter(struct lsa *a, const struct lsw_command *c)
-{
-	for (uint16_t i = 0; i < a->n_tasks; i++) {
-		bool pass = c->n_ids == 0;
-
-		for (uint8_t k = 0; k < c->n_ids; k++)
-			pass = pass || c->ids[k] == i + 1;
-		a->cfg.tasks[i].pass = pass;
-	}
-}
-
-static void set_flag(struct lsa *a, uint8_t flag, bool on)
-{
-	a->flags = (uint8_t)(on ? a->flags | flag : a->flags & ~flag);
-}
-
-bool lsa_rx(struct lsa *a, uint8_t byte)
-{
-	struct lsw_command c;
-	uint8_t request = REQUEST_SYNC; /* shows that the command arrived */
-	uint64_t ticks;
-	uint32_t s;
-	bool ours;
-
-	if (!lsw_line_feed(&a->line, byte, &c, &ours))
-		return ours;
-	s = LSA_LOCK();
-	switch (c.op) {
-	case '+':
-		a->stopped = false;
-		request |= REQUEST_NAMES;
-		break;
-	case '-':
-		a->stopped = true;
-		break;
-	case 't':
-		a->nonce = (uint16_t)c.value;
-		a->nonce_rx = lsa_charge(a);
-		request = REQUEST_TIME;
-		break;
-	case 'n':
-		request = REQUEST_NAMES;
-		break;
-	case 'r':
-		a->rate = (uint8_t)c.value;
-		break;
-	case 'f':
-		ticks = (uint64_t)c.value * a->cfg.hz / 1000000;
-		a->min_step = ticks > UINT32_MAX ? UINT32_MAX : (uint32_t)ticks;
-		set_flag(a, LSW_FLAG_MIN_STEP, c.value != 0);
-		break;
-	default:
-		set_filter(a, &c);
-		set_flag(a, LSW_FLAG_FILTER, c.n_ids != 0);
-	}
-	a->requests |= request;
-	LSA_UNLOCK(s);
-	return ours;
 }

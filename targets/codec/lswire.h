@@ -108,7 +108,8 @@ struct lsw_record {
 			uint8_t kind;   /* enum lsw_kind; others are allowed and mean "something else" */
 			uint16_t inst;  /* number among those of the same name, from 0 */
 			uint8_t len;    /* 1 to LSW_NAME_MAX */
-			const uint8_t *text; /* valid UTF-8 without control characters; points into the frame; not terminated */
+			/* Valid UTF-8 without control characters; points into the frame; not terminated. */
+			const uint8_t *text;
 		} name;
 		struct {
 			uint16_t asked_ms; /* what the scheduler asked for; 0xFFFF: that or more, or for ever */
@@ -122,12 +123,12 @@ struct lsw_record {
 		} open;
 		struct {
 			uint32_t runs; /* wraps at 2^32 */
-			uint64_t busy; /* ticks of the task's own; equals the sum of its RUNs' dur when none is withheld */
+			uint64_t busy; /* ticks of the task's own: the sum of its RUNs' dur when none is withheld */
 			uint32_t max;  /* longest run since boot, saturating */
 		} totals;
 		struct {
 			uint8_t version; /* of the agent's protocol, LSW_VERSION */
-			uint8_t bits;    /* 16 to 32: width of the clock; it wraps every 4 s at most: 2^bits >= 4 hz */
+			uint8_t bits;    /* 16 to 32: the clock's width; no more than a wrap in 4 s: 2^bits >= 4 hz */
 			uint8_t rate;    /* enum lsw_rate in force */
 			uint8_t flags;   /* LSW_FLAG_* */
 			uint32_t hz;     /* ticks a second, not 0 */
@@ -135,7 +136,7 @@ struct lsw_record {
 			uint32_t dropped; /* records dropped on the board since boot */
 			uint64_t busy;   /* ticks that were neither idle nor in an ISR, in tasks or not */
 			uint64_t idle;
-			uint64_t isr;    /* busy + idle + isr = time since boot's tracing began, at this record's moment */
+			uint64_t isr;    /* busy + idle + isr = time since tracing began, at this record's moment */
 		} sync;
 		struct {
 			uint16_t nonce;

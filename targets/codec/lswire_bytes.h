@@ -20,9 +20,19 @@ static inline uint32_t get_le32(const uint8_t *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static inline uint64_t get_le64(const uint8_t *p)
+/* width: 1, 2, 4 or 8 */
+static inline uint64_t get_le(const uint8_t *p, size_t width)
 {
-	return (uint64_t)get_le32(p) | (uint64_t)get_le32(p + 4) << 32;
+	switch (width) {
+	case 1:
+		return p[0];
+	case 2:
+		return get_le16(p);
+	case 4:
+		return get_le32(p);
+	default:
+		return (uint64_t)get_le32(p) | (uint64_t)get_le32(p + 4) << 32;
+	}
 }
 
 /* The low `width` bytes of v. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lswire_command.c - the host's lines to the board. Printable ASCII and a newline only: a byte 03 would stop a REPL's program.
+ * lswire_command.c - the host's lines to the board. Printable ASCII and a newline only: a byte 03 would stop a REPL's
+ * program.
  */
 #include "lswire.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * lswire_record.c - records to bytes and back. The layouts are data, read by both directions, so that they cannot disagree.
+ * lswire_record.c - records to bytes and back. The layouts are data, read by both directions, so that they cannot
+ * disagree.
  */
 #include "lswire.h"
 #include "lswire_bytes.h"
@@ -249,9 +250,7 @@ int lsw_record_get(const uint8_t *p, size_t n, struct lsw_record *ret_r)
 	r.id = 0;
 	r.dt = 0;
 	for (const uint8_t *q = p + 1; f->wire; q += f->wire, f++) {
-		uint64_t v = f->wire == 1 ? q[0] : f->wire == 2 ? get_le16(q) : f->wire == 4 ? get_le32(q) : get_le64(q);
-
-		store((uint8_t *)&r + f->at, f->host, v);
+		store((uint8_t *)&r + f->at, f->host, get_le(q, f->wire));
 	}
 	tail = tail_len(&r);
 	if (n - len < tail)

@@ -12,7 +12,7 @@ from harness import PYTHON, READY, SOURCES, CpuQuota, LiveTest, cases, interpola
 ELU_BUSY = 0.01
 ON_CPU, WAIT = 0.005, 0.01
 BUSY_CONTENDED = 0.02
-QUIET = 0.005  # share of time for which a program "alone" may have waited for a CPU
+QUIET = 0.02  # share of time for which a program "alone" may have waited: the delay of a wake-up, a hundred times a second
 
 
 class Truth(LiveTest):
@@ -112,9 +112,9 @@ class Contended(Truth):
         self.assertGreater(r["wait"], 0.02, "beside hogs a program waits")
         by_hogs = {w["comm"]: w["share"] for w in r["waited_for"] if w["comm"] in hogs}
         self.assertIn(r["waited_for"][0]["comm"], hogs, "the first of those waited for")
-        self.assertGreater(sum(by_hogs.values()), 0.5 * r["wait"], "most of the wait was for hogs")
         if all_named:
             self.assertEqual(sorted(by_hogs), hogs, "each hog on the same CPU is named")
+            self.assertGreater(sum(by_hogs.values()), 0.5 * r["wait"], "most of the wait was for hogs")
 
 
 @cases({"asyncio_0.1": ("asyncio", 0.1), "asyncio_0.3": ("asyncio", 0.3), "node_0.1": ("node", 0.1),
@@ -133,8 +133,8 @@ class PinnedWithThreeHogs(Contended):
 
 class Throttled(Truth):
     def test_quota(self):
-        """40 ms of work each 330 ms under a quota of 20 ms each 100 ms: it keeps up, and is throttled in most ticks."""
-        program = self.looper("poll", "-p", "330ms", "-w", "40ms")
+        """40 ms of work each 270 ms under a quota of 20 ms each 100 ms: it keeps up, and is throttled in most ticks."""
+        program = self.looper("poll", "-p", "270ms", "-w", "40ms")
         with CpuQuota(0.02, 0.1) as quota:
             quota.add(program.pid)
             try:
@@ -154,4 +154,4 @@ class Throttled(Truth):
                 r["busy"], r["wait"], r["parts"]["throttled"], throttled))
             self.assertGreater(throttled, 0.05, "it was throttled in this interval")
             self.assertAlmostEqual(r["parts"]["throttled"], throttled, delta=WAIT)
-            self.assertAlmostEqual(r["busy"], 0.04 / 0.33, delta=BUSY_CONTENDED)
+            self.assertAlmostEqual(r["busy"], 0.04 / 0.27, delta=BUSY_CONTENDED)

@@ -169,7 +169,6 @@ void looper_start(struct looper *l)
 	if (l->schedstat_fd < 0)
 		die("/proc/thread-self/schedstat: %s", strerror(errno));
 	l->random = l->seed * 0x9E3779B97F4A7C15ULL + 1;
-	l->realtime_offset = clock_ns(CLOCK_REALTIME) - now_ns();
 	l->start = now_ns();
 	l->cpu_at_start = thread_cpu_ns();
 }
@@ -246,29 +245,38 @@ static uint64_t runq_ns(const struct looper *l)
 	return runq;
 }
 
+/* Wall, CPU and run-queue clocks at one moment: read again if the thread lost the CPU between the three. */
+static struct block clocks_now(const struct looper *l)
+{
+	struct block b;
+
+	do {
+		b.start = now_ns();
+		b.runq = runq_ns(l);
+		b.cpu = thread_cpu_ns();
+		b.end = now_ns();
+	} while (b.end - b.start > 100 * 1000);
+	return b;
+}
+
 void block_begin(struct looper *l)
 {
-	struct block *b;
-
 	if (l->n_blocks == l->cap_blocks) {
 		l->cap_blocks = l->cap_blocks ? 2 * l->cap_blocks : 4096;
 		l->blocks = realloc(l->blocks, l->cap_blocks * sizeof(*l->blocks));
 		if (!l->blocks)
 			die("out of memory");
 	}
-	b = &l->blocks[l->n_blocks];
-	b->runq = runq_ns(l);
-	b->cpu = thread_cpu_ns();
-	b->start = now_ns();
+	l->blocks[l->n_blocks] = clocks_now(l);
 }
 
 void block_end(struct looper *l)
 {
-	struct block *b = &l->blocks[l->n_blocks++];
+	struct block *b = &l->blocks[l->n_blocks++], at = clocks_now(l);
 
-	b->end = now_ns();
-	b->cpu = thread_cpu_ns() - b->cpu;
-	b->runq = runq_ns(l) - b->runq;
+	b->end = at.start;
+	b->cpu = at.cpu - b->cpu;
+	b->runq = at.runq - b->runq;
 }
 
 static double seconds(uint64_t ns)
@@ -278,12 +286,11 @@ static double seconds(uint64_t ns)
 
 static int print_truth_head(const struct looper *l, char *buf, size_t size)
 {
-	uint64_t wall = now_ns() - l->start, cpu = thread_cpu_ns() - l->cpu_at_start, unix_ns = l->start + l->realtime_offset;
+	uint64_t wall = now_ns() - l->start, cpu = thread_cpu_ns() - l->cpu_at_start;
 
 	return snprintf(buf, size,
-			"{\"looper\":\"%s\",\"pid\":%d,\"tid\":%ld,\"start\":%" PRIu64 ".%09" PRIu64
-			",\"wall_s\":%.9f,\"cpu_s\":%.9f,\"ticks\":%" PRIu64 ",\"work_cpu_s\":%.9f,\"missed\":%" PRIu64,
-			l->name, getpid(), syscall(SYS_gettid), unix_ns / NSEC_PER_SEC, unix_ns % NSEC_PER_SEC, seconds(wall),
+			"{\"looper\":\"%s\",\"pid\":%d,\"tid\":%ld,\"start\":%.9f,\"wall_s\":%.9f,\"cpu_s\":%.9f,\"ticks\":%" PRIu64 ",\"work_cpu_s\":%.9f,\"missed\":%" PRIu64,
+			l->name, getpid(), syscall(SYS_gettid), seconds(l->start), seconds(wall),
 			seconds(cpu), l->ticks, seconds(l->work_cpu), l->missed);
 }
 
@@ -306,10 +313,8 @@ void looper_truth(struct looper *l, const char *more)
 		printf(",\"blocks\":[");
 	for (size_t i = 0; i < l->n_blocks; i++) {
 		const struct block *b = &l->blocks[i];
-		uint64_t from = b->start + l->realtime_offset, to = b->end + l->realtime_offset;
 
-		printf("%s[%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64 ",%.9f,%.9f]", i ? "," : "",
-		       from / NSEC_PER_SEC, from % NSEC_PER_SEC, to / NSEC_PER_SEC, to % NSEC_PER_SEC, seconds(b->cpu),
+		printf("%s[%.9f,%.9f,%.9f,%.9f]", i ? "," : "", seconds(b->start), seconds(b->end), seconds(b->cpu),
 		       seconds(b->runq));
 	}
 	printf("%s}\n", l->n_blocks ? "]" : "");

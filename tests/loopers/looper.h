@@ -6,8 +6,8 @@
  * loops and, when its duration is over or SIGTERM arrives, one line of JSON: its truth. Nothing here comes from the
  * product, so that an error there cannot hide itself here.
  *
- * Units: nanoseconds of CLOCK_MONOTONIC unless a name says otherwise; JSON has seconds, points in time as unix
- * seconds. Errors end the program with status 1 and a sentence on stderr: a looper that limps would lie.
+ * Units: nanoseconds of CLOCK_MONOTONIC; JSON has seconds, points in time as seconds of the same clock (the wall clock
+ * may be slewed or set while a test runs). Errors end the program with status 1 and a sentence on stderr: a looper that limps would lie.
  *
  * Sources of truth: CLOCK_THREAD_CPUTIME_ID is exact for the calling thread. The second number of
  * /proc/thread-self/schedstat is the time spent runnable without a CPU (kernel: Documentation/scheduler/sched-stats.rst).
@@ -40,7 +40,7 @@ struct looper {
 	uint64_t seed;        /* -s, default 1 */
 	double jitter;        /* -j: work varies by up to this share of itself, 0 to 1, default 0 */
 	/* Truth. */
-	uint64_t start, realtime_offset; /* realtime_offset + a point in time = unix nanoseconds */
+	uint64_t start;
 	uint64_t cpu_at_start;
 	uint64_t ticks, work_cpu;
 	uint64_t missed; /* expirations of the period's timer beyond one a tick: the looper did not keep up */

@@ -3,7 +3,7 @@
 //
 // usage: node openloop.js PERIOD_MS WORK_MS
 // Arrival n is due at start + n * period whatever became of the earlier ones. Prints "ready PID" once it loops and, at
-// SIGTERM, its truth as one line of JSON: arrivals due and served, CPU time, and "elu": [unix seconds, idle ms, active
+// SIGTERM, its truth as one line of JSON: arrivals due and served, CPU time, and "elu": [monotonic seconds, idle ms, active
 // ms] sampled at every timer, from performance.eventLoopUtilization(), both cumulative.
 //
 // CPU time is the process's (Node 20 tells no thread's): the other threads sleep, but for a rare collection of garbage.
@@ -18,6 +18,7 @@ if (!(period > 0 && work >= 0)) {
 }
 
 const start = performance.now();
+const startMonotonic = Number(process.hrtime.bigint()) / 1e9;
 const cpuStart = cpuMs();
 const samples = [];
 let served = 0;
@@ -44,7 +45,7 @@ function serveOne() {
 
 function onTimer() {
 	const elu = performance.eventLoopUtilization();
-	samples.push([(performance.timeOrigin + performance.now()) / 1000, elu.idle, elu.active]);
+	samples.push([Number(process.hrtime.bigint()) / 1e9, elu.idle, elu.active]);
 	for (let n = due() - served; n > 0; n--) // not what falls due meanwhile: the loop must be come back to
 		serveOne();
 	setTimeout(onTimer, Math.max(0, start + (served + 1) * period - performance.now()));
@@ -52,7 +53,7 @@ function onTimer() {
 
 function stop() {
 	const truth = JSON.stringify({
-		looper: 'node', pid: process.pid, tid: process.pid, start: (performance.timeOrigin + start) / 1000,
+		looper: 'node', pid: process.pid, tid: process.pid, start: startMonotonic,
 		wall_s: (performance.now() - start) / 1000, cpu_s: (cpuMs() - cpuStart) / 1000,
 		due: due(), served, worst_late_s: worstLate / 1000, elu: samples,
 	});

@@ -33,7 +33,6 @@ class OpenLoop:
         self.served = 0
         self.worst_late = 0.0
         self.start = loop.time()
-        self.unix_start = time.time()
         self.cpu_start = time.thread_time()
 
     def due(self):
@@ -58,7 +57,7 @@ class OpenLoop:
 
     def truth(self, name):
         return {
-            "looper": name, "pid": os.getpid(), "tid": threading.get_native_id(), "start": self.unix_start,
+            "looper": name, "pid": os.getpid(), "tid": threading.get_native_id(), "start": self.start,
             "wall_s": self.loop.time() - self.start, "cpu_s": time.thread_time() - self.cpu_start,
             "due": self.due(), "served": self.served, "worst_late_s": self.worst_late,
         }

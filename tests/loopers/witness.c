@@ -4,7 +4,7 @@
  * scheduler itself says of exactly the record's interval.
  *
  * witness [-p PERIOD (default 1ms)] PID/TID...   prints "ready PID" and at SIGTERM a line a sample:
- * TID UNIX_NS ON_CPU_NS RUNQ_NS. It asks for a real-time priority, because a witness that waits for a hog sees nothing.
+ * TID MONOTONIC_NS ON_CPU_NS RUNQ_NS. It asks for a real-time priority, because a witness that waits for a hog sees nothing.
  *
  * The kernel brings on-CPU time up to date at its ticks and at every switch: a sample of a running thread is up to
  * one tick (1 to 10 ms) old. A run-queue wait is added when it ends.
@@ -31,7 +31,7 @@ struct sample {
 static struct sample *samples;
 static size_t n_samples, cap_samples;
 
-static void take_sample(int thread, int fd, uint64_t offset)
+static void take_sample(int thread, int fd)
 {
 	struct sample *s;
 	char buf[96];
@@ -48,7 +48,7 @@ static void take_sample(int thread, int fd, uint64_t offset)
 	buf[n] = '\0';
 	s = &samples[n_samples];
 	s->thread = thread;
-	s->at = now_ns() + offset;
+	s->at = now_ns();
 	if (sscanf(buf, "%" SCNu64 " %" SCNu64, &s->cpu, &s->runq) != 2)
 		die("schedstat: '%s' is not what it was", buf);
 	n_samples++;
@@ -72,10 +72,10 @@ static int open_schedstat(const char *arg, long *ret_tid)
 int main(int argc, char **argv)
 {
 	struct sched_param rt = {.sched_priority = 1};
-	struct timespec next, real;
+	struct timespec next;
 	int fds[THREADS_MAX], n = 0;
 	long tids[THREADS_MAX];
-	uint64_t offset, due;
+	uint64_t due;
 	struct looper l;
 
 	looper_init(&l, "witness", argc, argv, NULL, NULL);
@@ -87,12 +87,10 @@ int main(int argc, char **argv)
 		die("usage: witness [-p PERIOD] PID/TID...");
 	sched_setscheduler(0, SCHED_FIFO, &rt);
 	looper_start(&l);
-	clock_gettime(CLOCK_REALTIME, &real);
-	offset = (uint64_t)real.tv_sec * NSEC_PER_SEC + (uint64_t)real.tv_nsec - now_ns();
 	looper_ready();
 	for (due = now_ns(); !looper_over(&l); due += l.period_ns) {
 		for (int i = 0; i < n; i++)
-			take_sample(i, fds[i], offset);
+			take_sample(i, fds[i]);
 		next = (struct timespec){.tv_sec = (time_t)(due / NSEC_PER_SEC), .tv_nsec = (long)(due % NSEC_PER_SEC)};
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
 	}

@@ -65,8 +65,10 @@ static inline size_t board_frame(struct board *b, struct lsw_builder *w)
 	b->start = b->now;
 	lsw_frame_begin(w, (uint8_t)b->frames, (uint32_t)(b->now & mask), b->boot);
 	if (b->frames % BOARD_SYNC_EVERY == 0) {
-		struct lsw_record s = { .type = LSW_SYNC, .u.sync = { .version = 1, .bits = b->bits, .rate = LSW_RATE_RUNS,
-			.hz = BOARD_HZ, .frames = b->frames, .busy = b->busy, .idle = b->idle } };
+		struct lsw_record s = { .type = LSW_SYNC, .u.sync = {
+			.version = 1, .bits = b->bits, .rate = LSW_RATE_RUNS, .hz = BOARD_HZ,
+			.frames = b->frames, .busy = b->busy, .idle = b->idle,
+		} };
 
 		lsw_frame_put(w, &s);
 	}

@@ -20,7 +20,8 @@ static const struct {
 	{ { .op = 'f', .value = 4294967295u }, "~f4294967295" },
 	{ { .op = 'i' }, "~i" },
 	{ { .op = 'i', .n_ids = 3, .ids = { 1, 239, 65534 } }, "~i1,239,65534" },
-	{ { .op = 'i', .n_ids = 12, .ids = { 60001, 60002, 60003, 60004, 60005, 60006, 60007, 60008, 60009, 60010, 60011, 60012 } },
+	{ { .op = 'i', .n_ids = 12,
+	    .ids = { 60001, 60002, 60003, 60004, 60005, 60006, 60007, 60008, 60009, 60010, 60011, 60012 } },
 	  "~i60001,60002,60003,60004,60005,60006,60007,60008,60009,60010,60011,60012" },
 };
 
@@ -55,7 +56,8 @@ Test(codec_command, what_is_not_wholly_a_command_is_none)
 	struct lsw_command c;
 
 	for (size_t i = 0; i < sizeof(no_commands) / sizeof(no_commands[0]); i++)
-		cr_assert_eq(lsw_command_get(no_commands[i], strlen(no_commands[i]), &c), LSW_ECOMMAND, "%s", no_commands[i]);
+		cr_assert_eq(lsw_command_get(no_commands[i], strlen(no_commands[i]), &c), LSW_ECOMMAND, "%s",
+			     no_commands[i]);
 	cr_assert_eq(lsw_command_get("~+\0", 3, &c), LSW_ECOMMAND);
 }
 

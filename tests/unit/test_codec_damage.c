@@ -150,8 +150,8 @@ static struct sent *remember(struct trial *t, const struct lsw_builder *w, uint6
 	uint8_t scratch[LSW_FRAME_MAX];
 
 	cr_assert_eq(lsw_frame_decode(w->wire + 1, w->len + LSW_CRC + 1, scratch, &f), 0);
-	*s = (struct sent){ .seq = f.seq, .boot = f.boot, .number = t->board.frames - 1, .t0 = f.t0, .start = t->board.start,
-			    .busy = busy, .idle = idle, .len = f.records_len };
+	*s = (struct sent){ .seq = f.seq, .boot = f.boot, .number = t->board.frames - 1, .t0 = f.t0,
+			    .start = t->board.start, .busy = busy, .idle = idle, .len = f.records_len };
 	memcpy(s->records, f.records, f.records_len);
 	return s;
 }
@@ -223,9 +223,11 @@ static void report(const struct trial *t)
 	if (!getenv("CODEC_DAMAGE_FRAMES"))
 		return;
 	fprintf(stderr,
-		"codec_damage: %llu frames sent, %llu damaged (%llu bit flips, %llu deletions, %llu insertions, %llu cuts,"
-		" %llu bursts), %llu pieces of console text, %llu resets, %llu blackouts, %llu silences of 20 minutes\n"
-		"codec_damage: %llu accepted, %llu of them untouched, %llu reported lost, %llu SYNCs exact, %llu falsely accepted\n"
+		"codec_damage: %llu frames sent, %llu damaged (%llu bit flips, %llu deletions, %llu insertions,"
+		" %llu cuts, %llu bursts), %llu pieces of console text, %llu resets, %llu blackouts,"
+		" %llu silences of 20 minutes\n"
+		"codec_damage: %llu accepted, %llu of them untouched, %llu reported lost, %llu SYNCs exact,"
+		" %llu falsely accepted\n"
 		"codec_damage: refused: COBS %llu, CRC %llu, record %llu, length %llu, magic %llu\n"
 		"codec_damage: a CRC of 16 bits would have let in %llu false frames, %llu of them with right records\n",
 		(unsigned long long)t->n_sent, (unsigned long long)c->damaged, (unsigned long long)c->flips,

@@ -2,7 +2,7 @@
 """
 boot.py - run shell steps under another kernel: an initramfs, an emulated machine, and what each step said.
 
-Purpose    Guest(files).run(vmlinuz, steps) boots, runs the steps in order and returns {step name: Result}
+Purpose    Guest(files).run(vmlinuz, steps) boots, runs the steps in order and returns a Run: what each step said
 How        the initramfs holds busybox, the given files and the shared libraries of those that are dynamic. Its init runs
            each step with sh and sends status, stdout and stderr as base64 over the serial console, then powers off
 Units      seconds
@@ -11,11 +11,14 @@ Errors     Unavailable when a tool is missing; Died when the guest ended or hung
            last lines
 Facts      accel=tcg,thread=single: with one thread per CPU, 7.2 hits an int3 while kernel text is patched. The emulator
            lets a busy CPU run for up to 100 ms before the other gets its turn, so wall-clock figures are coarse; a
-           figure and the truth for it must come from the same guest and the same stretch of time
+           figure and the truth for it must come from the same guest and the same stretch of time. Where the emulator
+           itself waits for a CPU, the guest stands still between two readings of one event, and its own kernel's clocks
+           disagree: Run.starved says how much that was
 """
 
 import base64
 import binascii
+import glob
 import os
 import re
 import select
@@ -73,6 +76,12 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Run:
+    steps: dict     # step name: Result
+    starved: float  # share of the time that the emulator waited for a CPU of this machine
+
+
+@dataclass(frozen=True)
 class Step:
     name: str
     script: str
@@ -109,8 +118,8 @@ class Guest:
     def run(self, vmlinuz, steps, timeout_s):
         with tempfile.TemporaryDirectory(prefix="loopscope-vm.") as home:
             image = self._initramfs(home, steps)
-            console = self._boot(vmlinuz, image, timeout_s)
-        return parse(console, steps)
+            console, starved = self._boot(vmlinuz, image, timeout_s)
+        return Run(parse(console, steps), starved)
 
     def _initramfs(self, home, steps):
         root = os.path.join(home, "root")
@@ -135,9 +144,11 @@ class Guest:
         argv = [self.qemu, "-accel", "tcg,thread=single", "-smp", str(CPUS), "-cpu", "max", "-m", str(MEMORY_MB),
                 "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
                 "-kernel", vmlinuz, "-initrd", image, "-append", "console=ttyS0 panic=-1 quiet tsc=reliable"]
+        started = time.monotonic()
         emulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
-            return drain(emulator.stdout, time.monotonic() + timeout_s)
+            console, delay = drain(emulator, started + timeout_s)
+            return console, delay / (time.monotonic() - started)
         finally:
             emulator.kill()
             emulator.wait()
@@ -154,18 +165,31 @@ def write(path, text, mode):
     os.chmod(path, mode)
 
 
-def drain(stream, deadline):
-    """All that the console says until it closes or the deadline passes."""
-    said = bytearray()
+def run_delay(pid):
+    """Seconds that the most delayed thread of a process has waited for a CPU so far; 0 where the kernel does not tell."""
+    longest = 0
+    for task in glob.glob(f"/proc/{pid}/task/*/schedstat"):
+        try:
+            with open(task, encoding="ascii") as f:
+                longest = max(longest, int(f.read().split()[1]))
+        except (OSError, IndexError, ValueError):
+            continue
+    return longest / 1e9
+
+
+def drain(process, deadline):
+    """All that the console says until it closes or the deadline passes, and how long the process waited for a CPU."""
+    said, delay = bytearray(), 0.0
     while True:
         left = deadline - time.monotonic()
-        if left <= 0 or not select.select([stream], [], [], left)[0]:
+        if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
             break
-        block = os.read(stream.fileno(), READ_SIZE)
+        block = os.read(process.stdout.fileno(), READ_SIZE)
         if not block:
             break
         said += block
-    return said.decode("utf-8", "replace").replace("\r", "")
+        delay = max(delay, run_delay(process.pid))
+    return said.decode("utf-8", "replace").replace("\r", ""), delay
 
 
 def decode(text):

@@ -29,6 +29,7 @@ PROBES_IN_GUEST = "/usr/local/share/loopscope/probes"
 BOOT_TIMEOUT_S = 200
 TOLERANCE = 0.02
 THROTTLED_TOLERANCE = 0.05  # cpu.stat only moves when a throttled stretch of up to one 50 ms period ends
+STARVED = 0.05  # an emulator that waited more than this for a CPU gives no figures to judge by
 FIRST_SUPPORTED = (5, 15)
 STATUS_UNSUPPORTED = 3
 
@@ -74,10 +75,11 @@ for log in /tmp/vm-*.log; do covered "$log"; done
 exit $status
 """
 
-LOGS_STEP = "for log in /tmp/{pattern}.log; do echo \"= $(basename $log .log)\"; cat $log; done\n"
+# The last 8 s at least: the interval of the step before is within.
+LOGS_STEP = "for log in /tmp/{pattern}.log; do echo \"= $(basename $log .log)\"; tail -n 400 $log; done\n"
 
 ATTACH_STEP = """
-loopscope attach -p $(cat /tmp/vm-epoll.pid) -i 1 -c 3 -o json
+loopscope attach -p $(cat /tmp/vm-epoll.pid) -i 2 -c 2 -o json
 status=$?
 covered /tmp/vm-epoll.log
 exit $status
@@ -97,14 +99,14 @@ clean $(cat /tmp/hog.pid /tmp/contended.pid)
 exit $status
 """
 
-# 15 % of a CPU under a quota of 20 %: it keeps up on the whole, but each burst of 15 ms is cut short after 10 ms.
+# 7.5 % of a CPU under a quota of 20 %: it keeps up on the whole, but each burst of 15 ms is cut short after 10 ms.
 THROTTLED_STEP = """
 echo +cpu > /sys/fs/cgroup/cgroup.subtree_control
 mkdir /sys/fs/cgroup/quota
 echo 10000 50000 > /sys/fs/cgroup/quota/cpu.max
 (
 	echo 0 > /sys/fs/cgroup/quota/cgroup.procs
-	taskset 2 vmlooper epoll 100000 15000 0 /tmp/quota.log /sys/fs/cgroup/quota/cpu.stat > /dev/null 2>&1 &
+	taskset 2 vmlooper epoll 200000 15000 0 /tmp/quota.log /sys/fs/cgroup/quota/cpu.stat > /dev/null 2>&1 &
 	echo $! > /tmp/quota.pid
 )
 logged /tmp/quota.log 2
@@ -138,12 +140,17 @@ class Wrong(Exception):
     """A check failed; str() says how."""
 
 
+class Unjudged(Exception):
+    """A check could not be made; str() says why."""
+
+
 class Truth:
     """What a loop logged about itself, read at any moment between its first and last line."""
 
     FIELDS = ("cpu", "delay", "blocked", "throttled")
 
-    def __init__(self, lines):
+    def __init__(self, lines, starved):
+        self.starved = starved
         rows = [[int(word) for word in line.split()] for line in lines]
         self.times = [row[0] / 1e9 for row in rows]
         self.sums = [dict(zip(self.FIELDS, row[1:])) for row in rows]
@@ -157,19 +164,22 @@ class Truth:
         return (v0 + (v1 - v0) * (when - t0) / (t1 - t0)) / 1e9
 
     def share(self, field, record):
+        if self.starved > STARVED:
+            raise Unjudged(f"this machine is too busy: the emulator waited {self.starved:.0%} of the time for a CPU")
         end, length = record["ts"], record["interval_s"]
         return (self.at(field, end) - self.at(field, end - length)) / length
 
 
-def truths(text):
-    """{loop: Truth} from the sections of a -logs step."""
+def truth_of(run, step, loop):
+    """A loop's Truth from its section of the -logs step that belongs to a step."""
     sections, lines = {}, []
-    for line in text.splitlines():
+    for line in run.steps[f"{step}-logs"].stdout.splitlines():
         if line.startswith("= "):
             lines = sections.setdefault(line[2:], [])
         else:
             lines.append(line)
-    return {name: Truth(lines) for name, lines in sections.items()}
+    require(loop in sections, f"{loop} logged nothing")
+    return Truth(sections[loop], run.starved)
 
 
 def require(condition, why):
@@ -208,7 +218,7 @@ def on_cpu(record):
 
 def shares_are_true(record, truth):
     cpu, blocked, delay = (truth.share(field, record) for field in ("cpu", "blocked", "delay"))
-    require(cpu > 0.02, f"the loop itself hardly ran: {cpu:.4f} of a CPU")
+    require(cpu > 0.01, f"the loop itself hardly ran: {cpu:.4f} of a CPU")
     total = record["busy"] + record["wait"] + record["idle"]
     require(abs(total - 1) <= 1e-6, f"busy + wait + idle = {total}")
     close("on CPU", on_cpu(record), cpu)
@@ -217,48 +227,47 @@ def shares_are_true(record, truth):
     close("wait", record["wait"], delay)
 
 
-def check_doctor(results):
-    succeeded(results["doctor"])
-    require(results["doctor"].stdout.strip(), "doctor said nothing")
+def check_doctor(run):
+    succeeded(run.steps["doctor"])
+    require(run.steps["doctor"].stdout.strip(), "doctor said nothing")
 
 
-def check_scan(name, results):
-    record = one(loop_records(results["scan"]), name)
+def check_scan(name, run):
+    record = one(loop_records(run.steps["scan"]), name)
     syscall = (record["wait_point"] or {}).get("syscall")
     require(syscall in LOOPS[name][4], f"wait point is {syscall}")
-    shares_are_true(record, truths(results["scan-logs"].stdout)[name])
     if LOOPS[name][3]:
         named = [entry["syscall"] for entry in record["blocked_by"]]
         require(named and "nanosleep" in named[0], f"blocked_by is {named}, it slept in nanosleep")
+    shares_are_true(record, truth_of(run, "scan", name))
 
 
-def check_no_strangers(results):
+def check_no_strangers(run):
     """Nothing else of this small machine is a loop."""
-    strangers = {record["thread"] for record in loop_records(results["scan"])} - set(LOOPS)
+    strangers = {record["thread"] for record in loop_records(run.steps["scan"])} - set(LOOPS)
     require(not strangers, f"listed as loops: {sorted(strangers)}")
 
 
-def check_attach(results):
-    records = loop_records(results["attach"])
-    require(len(records) == 3, f"{len(records)} records in 3 intervals")
-    truth = truths(results["attach-logs"].stdout)["vm-epoll"]
+def check_attach(run):
+    records = loop_records(run.steps["attach"])
+    require(len(records) == 2, f"{len(records)} records in 2 intervals")
     for record in records:
-        shares_are_true(record, truth)
+        shares_are_true(record, truth_of(run, "attach", "vm-epoll"))
 
 
-def check_contended(results):
-    record = one(loop_records(results["contended"]), "vm-epoll")
-    shares_are_true(record, truths(results["contended-logs"].stdout)["contended"])
+def check_contended(run):
+    record = one(loop_records(run.steps["contended"]), "vm-epoll")
     require(record["wait"] > 0.05, f"wait is only {record['wait']:.4f} beside a CPU hog")
     names = [entry["comm"] for entry in record["waited_for"]]
     require(names[:1] == ["vm-hog"], f"waited_for is {names}")
+    shares_are_true(record, truth_of(run, "contended", "contended"))
 
 
-def check_throttled(results):
-    record = one(loop_records(results["throttled"]), "vm-epoll")
-    truth = truths(results["throttled-logs"].stdout)["quota"]
+def check_throttled(run):
+    record = one(loop_records(run.steps["throttled"]), "vm-epoll")
+    require(record["parts"]["throttled"] > 0.05, f"throttled is only {record['parts']['throttled']} under a quota")
+    truth = truth_of(run, "throttled", "quota")
     shares_are_true(record, truth)
-    require(truth.share("throttled", record) > 0.05, "the quota hardly held the loop back")
     close("throttled", record["parts"]["throttled"], truth.share("throttled", record), THROTTLED_TOLERANCE)
 
 
@@ -270,20 +279,20 @@ def refused(result):
     return lines[0]
 
 
-def check_no_btf(results):
-    reason = refused(results["no-btf"])
+def check_no_btf(run):
+    reason = refused(run.steps["no-btf"])
     require("BTF" in reason, f"the reason does not name BTF: {reason}")
 
 
-def check_old_kernel(step, results):
-    reason = refused(results[step])
+def check_old_kernel(step, run):
+    reason = refused(run.steps[step])
     require("5.15" in reason, f"the reason does not say which kernel is needed: {reason}")
 
 
 def working_checks():
     yield "doctor", check_doctor
     for name in LOOPS:
-        yield f"scan-{name.removeprefix('vm-')}", lambda results, name=name: check_scan(name, results)
+        yield f"scan-{name.removeprefix('vm-')}", lambda run, name=name: check_scan(name, run)
     yield "scan-nothing-else", check_no_strangers
     yield "attach", check_attach
     yield "contended", check_contended
@@ -293,7 +302,7 @@ def working_checks():
 
 def refusing_checks():
     for step in ("scan", "attach"):
-        yield f"refuses-{step}", lambda results, step=step: check_old_kernel(step, results)
+        yield f"refuses-{step}", lambda run, step=step: check_old_kernel(step, run)
 
 
 class Report:
@@ -310,14 +319,16 @@ def test_kernel(kernel, guest, report):
     steps, checks = (WORKING_STEPS, working_checks()) if supported else (REFUSING_STEPS, refusing_checks())
     prefix = f"vm-{kernel.series}"
     try:
-        results = guest.run(kernel.path, [boot.Step(name, script(body)) for name, body in steps], BOOT_TIMEOUT_S)
+        run = guest.run(kernel.path, [boot.Step(name, script(body)) for name, body in steps], BOOT_TIMEOUT_S)
     except boot.Died as reason:
         report.line("FAIL", f"{prefix}-boot", reason)
         return
     for name, check in checks:
         try:
-            check(results)
+            check(run)
             report.line("PASS", f"{prefix}-{name}")
+        except Unjudged as reason:
+            report.line("SKIP", f"{prefix}-{name}", reason)
         except Wrong as reason:
             report.line("FAIL", f"{prefix}-{name}", reason)
         except (KeyError, TypeError, ValueError) as error:

@@ -44,20 +44,47 @@ static uint64_t since(uint64_t before, uint64_t now)
 	return now > before ? now - before : 0;
 }
 
-static const struct loop_blocked *find_blocked(const struct loop_sample *s, const char *what)
+/* Two rows may bear one name (a call of the 32-bit and of the native table, say): they are summed. */
+static uint64_t blocked_ns(const struct loop_sample *s, const char *what)
 {
-	for (size_t i = 0; i < LOOP_BLOCKED_MAX; i++)
+	uint64_t ns = 0;
+
+	for (size_t i = 0; s && i < LOOP_BLOCKED_MAX; i++)
 		if (s->blocked[i].ns && !strcmp(s->blocked[i].what, what))
-			return &s->blocked[i];
-	return NULL;
+			ns += s->blocked[i].ns;
+	return ns;
 }
 
-static const struct loop_waited *find_waited(const struct loop_sample *s, const struct loop_waited *key)
+static bool same_waited(const struct loop_waited *a, const struct loop_waited *b)
 {
-	for (size_t i = 0; i < LOOP_WAITED_MAX; i++)
-		if (s->waited[i].ns && s->waited[i].pid == key->pid && !memcmp(s->waited[i].comm, key->comm, LOOP_COMM_LEN))
-			return &s->waited[i];
-	return NULL;
+	return a->pid == b->pid && !memcmp(a->comm, b->comm, LOOP_COMM_LEN);
+}
+
+static uint64_t waited_ns(const struct loop_sample *s, const struct loop_waited *key)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; s && i < LOOP_WAITED_MAX; i++)
+		if (s->waited[i].ns && same_waited(&s->waited[i], key))
+			ns += s->waited[i].ns;
+	return ns;
+}
+
+/* Is row i the first of its name? The others are counted with it. */
+static bool first_blocked(const struct loop_sample *s, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (s->blocked[k].ns && !strcmp(s->blocked[k].what, s->blocked[i].what))
+			return false;
+	return s->blocked[i].ns > 0;
+}
+
+static bool first_waited(const struct loop_sample *s, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (s->waited[k].ns && same_waited(&s->waited[k], &s->waited[i]))
+			return false;
+	return s->waited[i].ns > 0;
 }
 
 static int blocked_by_share(const void *a, const void *b)
@@ -80,13 +107,12 @@ static void delta_blocked(const struct loop_sample *before, const struct loop_sa
 	uint64_t other = since(before ? before->blocked_other_ns : 0, now->blocked_other_ns);
 
 	for (size_t i = 0; i < LOOP_BLOCKED_MAX; i++) {
-		const struct loop_blocked *b = &now->blocked[i], *was;
+		const struct loop_blocked *b = &now->blocked[i];
 		uint64_t ns;
 
-		if (!b->ns || (park_is_idle && !strcmp(b->what, "futex")))
+		if (!first_blocked(now, i) || (park_is_idle && !strcmp(b->what, "futex")))
 			continue;
-		was = before ? find_blocked(before, b->what) : NULL;
-		ns = since(was ? was->ns : 0, b->ns);
+		ns = since(blocked_ns(before, b->what), blocked_ns(now, b->what));
 		if (!ns)
 			continue;
 		strncpy(r->blocked_by[r->n_blocked_by].what, b->what, sizeof(b->what));
@@ -99,24 +125,36 @@ static void delta_blocked(const struct loop_sample *before, const struct loop_sa
 	}
 }
 
-/* A culprit's row may have been given to another process since `before`; its sum then moved to "other". Rows that are new
- * count whole, and what moved is taken out of "other" again. */
-static void delta_waited(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
+/* A culprit's row may have been given to another process since `before`, and perhaps taken again by the same; its sum then
+ * moved to "other". What moved is taken out of "other" again. */
+static uint64_t waited_other(const struct loop_sample *before, const struct loop_sample *now)
 {
 	uint64_t other = since(before ? before->waited_other_ns : 0, now->waited_other_ns);
 
-	for (size_t i = 0; before && i < LOOP_WAITED_MAX; i++)
-		if (before->waited[i].ns && !find_waited(now, &before->waited[i]))
-			other = since(before->waited[i].ns, other);
-	for (size_t i = 0; i < LOOP_WAITED_MAX; i++) {
-		const struct loop_waited *w = &now->waited[i], *was;
-		uint64_t ns;
+	for (size_t i = 0; before && i < LOOP_WAITED_MAX; i++) {
+		uint64_t was = waited_ns(before, &before->waited[i]);
 
-		if (!w->ns)
+		if (first_waited(before, i) && waited_ns(now, &before->waited[i]) < was)
+			other = since(was, other);
+	}
+	return other;
+}
+
+static void delta_waited(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
+{
+	uint64_t other = waited_other(before, now);
+
+	for (size_t i = 0; i < LOOP_WAITED_MAX; i++) {
+		const struct loop_waited *w = &now->waited[i];
+		uint64_t ns, was;
+
+		if (!first_waited(now, i))
 			continue;
-		was = before ? find_waited(before, w) : NULL;
+		ns = waited_ns(now, w);
+		was = waited_ns(before, w);
 		/* A row that was given up and taken again holds less than before: all of it is new. */
-		ns = was && was->ns <= w->ns ? w->ns - was->ns : w->ns;
+		if (was <= ns)
+			ns -= was;
 		if (!ns)
 			continue;
 		memcpy(r->waited_for[r->n_waited_for].comm, w->comm, LOOP_COMM_LEN);
@@ -134,11 +172,27 @@ static void delta_waited(const struct loop_sample *before, const struct loop_sam
 	}
 }
 
-static uint64_t parked_ns(const struct loop_sample *s)
+/* The states' shares: they sum to 1 whatever the samples say. A missed switch that the source mended after `before` may have
+ * taken time from a state that `before` had already counted: that one counts as 0 now, and the others, which got the time
+ * a second time, are cut to the interval. NAN where no state has any time. */
+static void delta_states(const struct loop_sample *before, const struct loop_sample *now, bool park_is_idle, double *ret_part)
 {
-	const struct loop_blocked *b = s ? find_blocked(s, "futex") : NULL;
+	uint64_t ns[LOOP_NR_STATES], parked;
+	double sum = 0;
 
-	return b ? b->ns : 0;
+	for (int i = 0; i < LOOP_NR_STATES; i++) {
+		ns[i] = since(before ? before->state_ns[i] : 0, now->state_ns[i]);
+		sum += (double)ns[i];
+	}
+	if (park_is_idle) {
+		parked = since(blocked_ns(before, "futex"), blocked_ns(now, "futex"));
+		if (parked > ns[LOOP_TICK_BLOCKED])
+			parked = ns[LOOP_TICK_BLOCKED];
+		ns[LOOP_TICK_BLOCKED] -= parked;
+		ns[LOOP_IDLE] += parked;
+	}
+	for (int i = 0; i < LOOP_NR_STATES; i++)
+		ret_part[i] = sum > 0 ? (double)ns[i] / sum : NAN;
 }
 
 static struct quantiles quantiles(const struct hist *h)
@@ -188,7 +242,7 @@ static void delta_ticks(const struct loop_sample *before, const struct loop_samp
 bool loop_delta(const struct loop_sample *before, const struct loop_sample *now, const struct loop_facts *f,
 		struct loop_record *ret)
 {
-	uint64_t from = before ? before->now_ns : now->birth_ns, parked;
+	uint64_t from = before ? before->now_ns : now->birth_ns;
 	double wall, part[LOOP_NR_STATES];
 	struct loop_record r = {
 		.source = now->source,
@@ -211,15 +265,7 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 	if (now->now_ns <= from)
 		return false;
 	wall = (double)(now->now_ns - from);
-	for (int i = 0; i < LOOP_NR_STATES; i++)
-		part[i] = (double)since(before ? before->state_ns[i] : 0, now->state_ns[i]) / wall;
-	if (f->park_is_idle) {
-		parked = since(parked_ns(before), parked_ns(now));
-		part[LOOP_TICK_BLOCKED] -= (double)parked / wall;
-		part[LOOP_IDLE] += (double)parked / wall;
-		if (part[LOOP_TICK_BLOCKED] < 0)
-			part[LOOP_TICK_BLOCKED] = 0;
-	}
+	delta_states(before, now, f->park_is_idle, part);
 	memcpy(r.comm, f->comm, LOOP_COMM_LEN);
 	memcpy(r.thread, now->thread, LOOP_COMM_LEN);
 	r.interval_s = wall / 1e9;
@@ -229,16 +275,18 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 	r.tick_blocked = part[LOOP_TICK_BLOCKED];
 	r.wait_io = part[LOOP_WAIT_IO];
 	r.wait_tick = part[LOOP_WAIT_TICK];
-	r.throttled = (double)since(before ? before->throttled_ns : 0, now->throttled_ns) / wall;
 	r.idle = part[LOOP_IDLE];
 	r.wait = r.wait_io + r.wait_tick;
+	r.throttled = (double)since(before ? before->throttled_ns : 0, now->throttled_ns) / wall;
+	if (r.throttled > r.wait)
+		r.throttled = r.wait; /* the quota's clock is behind at times, and catches up in the next interval */
 	r.busy = part[LOOP_IO_CPU] + r.tick_cpu + r.tick_blocked;
 	r.load = r.busy + r.wait;
 	r.naive_load = 1 - (double)since(before ? before->naive_idle_ns : 0, now->naive_idle_ns) / wall;
 	if (f->park_is_idle)
 		r.naive_load = NAN; /* parks in a futex: no call that a loop of the proposal would time */
 	else if (r.naive_load < 0)
-		r.naive_load = 0; /* a wait in progress may be shortened to its timeout only when it ends */
+		r.naive_load = 0; /* as above: mended after `before` */
 	r.io_sleeps = (int64_t)since(before ? before->io_sleeps : 0, now->io_sleeps);
 	r.lost = (int64_t)since(before ? before->lost : 0, now->lost);
 	r.repaired = (int64_t)since(before ? before->repaired : 0, now->repaired);

@@ -13,7 +13,12 @@
 
 #include "source/serial_decoder.h"
 
-#define DETECT_EVERY 64 /* bytes between two attempts: keeps the whole linear in the input */
+#define DETECT_FIRST 64 /* bytes at the first attempt; then at twice as many: keeps the whole linear in the input */
+#define DETECT_ZERO 16  /* ... or at so many more, at a frame's end ... */
+#define DETECT_SMALL 1024 /* ... while it is cheap */
+/* After that much garbage in a row only one look in that many is worth its time. */
+#define GARBAGE_MUCH 65536u
+#define GARBAGE_SKIP (15u * SERIAL_DETECT_MAX)
 
 const char *const serial_protocol_names[SERIAL_PROTOCOLS + 1] = {
 	[SERIAL_AUTO] = "auto",
@@ -44,6 +49,8 @@ struct serial_stream {
 	uint64_t bytes, garbage, console; /* before the decision */
 
 	size_t n, tried; /* bytes held, and held at the last attempt */
+	size_t in_a_row; /* bytes of garbage since anything else */
+	size_t skip;     /* of which so many more are not looked at */
 	uint8_t held[SERIAL_DETECT_MAX];
 	uint64_t arrival[SERIAL_DETECT_MAX];
 };
@@ -136,10 +143,14 @@ static void pass_over(struct serial_stream *s, size_t n)
 		return;
 	if (is_text(s->held, n)) {
 		s->console += n;
+		s->in_a_row = 0;
 		if (s->out.console)
 			s->out.console(s->out.arg, s->held, n);
 	} else {
 		s->garbage += n;
+		s->in_a_row += n;
+		if (s->in_a_row > GARBAGE_MUCH)
+			s->skip = GARBAGE_SKIP;
 	}
 	s->n -= n;
 	memmove(s->held, s->held + n, s->n);
@@ -173,28 +184,40 @@ static void detect(struct serial_stream *s, bool final)
 	replay(s);
 }
 
+/* Takes what has room, with its arrival time; returns how much that was. */
+static size_t hold(struct serial_stream *s, const uint8_t *p, size_t n, uint64_t arrival_ns)
+{
+	size_t due = s->tried ? 2 * s->tried : DETECT_FIRST, take;
+
+	if (due > SERIAL_DETECT_MAX)
+		due = SERIAL_DETECT_MAX;
+	take = due > s->n ? due - s->n : 0;
+	if (take > n)
+		take = n;
+	memcpy(s->held + s->n, p, take);
+	for (size_t i = 0; i < take; i++)
+		s->arrival[s->n + i] = arrival_ns;
+	s->n += take;
+	/* Frames end with a zero: at a read's end it is worth an attempt of its own. */
+	if (s->n >= due || (take == n && s->n < DETECT_SMALL && s->n >= s->tried + DETECT_ZERO && s->held[s->n - 1] == 0))
+		detect(s, false);
+	return take;
+}
+
 void serial_stream_feed(struct serial_stream *s, const uint8_t *p, size_t n, uint64_t arrival_ns)
 {
 	s->bytes += n;
 	while (n && !s->decoder) {
-		size_t take = s->tried + DETECT_EVERY - s->n;
+		size_t took = s->skip < n ? s->skip : n;
 
-		if (take > SERIAL_DETECT_MAX - s->n)
-			take = SERIAL_DETECT_MAX - s->n;
-		if (take > n)
-			take = n;
-		memcpy(s->held + s->n, p, take);
-		for (size_t i = 0; i < take; i++)
-			s->arrival[s->n + i] = arrival_ns;
-		s->n += take;
-		p += take;
-		n -= take;
-		/* Frames end with a zero: at a read's end it is worth an attempt of its own. */
-		if (s->n >= s->tried + DETECT_EVERY || s->n == SERIAL_DETECT_MAX ||
-		    (n == 0 && s->n >= s->tried + DETECT_EVERY / 4 && s->held[s->n - 1] == 0))
-			detect(s, false);
+		s->skip -= took;
+		s->garbage += took;
+		if (!took)
+			took = hold(s, p, n, arrival_ns);
+		p += took;
+		n -= took;
 		if (!s->decoder && s->n == SERIAL_DETECT_MAX) {
-			pass_over(s, SERIAL_DETECT_MAX / 2);
+			pass_over(s, s->skip ? s->n : SERIAL_DETECT_MAX / 2);
 			s->tried = s->n;
 		}
 	}

@@ -290,7 +290,9 @@ static void decode(struct systemview *s, bool final)
 		if (!s->synced) {
 			size_t skip;
 
-			if (!systemview_find(s->held + at, s->n - at, final, &skip)) {
+			if (s->n - at < SYSTEMVIEW_LOOK && !final) /* not worth a look before */
+				break;
+			if (!systemview_find(s->held + at, s->n - at, false, final, &skip)) {
 				s->d.garbage += skip;
 				at += skip;
 				break;
@@ -363,7 +365,7 @@ static int systemview_check(const uint8_t *p, size_t n, bool final, size_t *ret_
 		*ret_start = 4; /* the board's hello */
 		return 1;
 	}
-	return systemview_find(p, n, final, ret_start) ? 1 : 0;
+	return systemview_find(p, n, true, final, ret_start) ? 1 : 0;
 }
 
 const struct serial_decoder_ops serial_systemview = {

@@ -11,6 +11,7 @@
 #define SYSTEMVIEW_PACKET_MAX 768u /* of what is believed: the target's default buffer is 1024 */
 #define SYSTEMVIEW_STRING_MAX 512u
 #define SYSTEMVIEW_ARGS 4
+#define SYSTEMVIEW_LOOK (2 * SYSTEMVIEW_PACKET_MAX) /* bytes that show whether packets begin at a place */
 
 enum systemview_id {
 	SYSTEMVIEW_NOP = 0, /* ten of them are a sync */
@@ -66,7 +67,8 @@ int systemview_packet(const uint8_t *p, size_t n, struct systemview_packet *ret_
 /*
  * Looks for a place from which packets follow each other without a contradiction long enough not to be chance. True:
  * *ret_skip is the place. False: not found yet; *ret_skip bytes can be given up, none of them begins such a chain.
+ * eager: decides as soon as it can, not with as much evidence as it might get. final: no more bytes will come.
  */
-bool systemview_find(const uint8_t *p, size_t n, bool final, size_t *ret_skip);
+bool systemview_find(const uint8_t *p, size_t n, bool eager, bool final, size_t *ret_skip);
 
 #endif

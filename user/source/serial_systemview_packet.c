@@ -174,7 +174,6 @@ int systemview_packet(const uint8_t *p, size_t n, struct systemview_packet *ret_
 /* ---- finding the thread ---- */
 #define CHAIN 48      /* packets in a row that are not chance */
 #define CHAIN_FINAL 12
-#define LOOK (SYSTEMVIEW_PACKET_MAX + CHAIN * 16u)
 #define FIRST_PACKETS 3    /* whose subjects have to be met again ... */
 #define FAMILIAR_WITHIN 200 /* ... in so many packets */
 
@@ -279,27 +278,29 @@ static bool familiar(const uint8_t *p, size_t n)
 	return true;
 }
 
-static bool find(const uint8_t *p, size_t n, bool final, bool strict, size_t *ret_skip)
+/* What is decided at a place looks at SYSTEMVIEW_LOOK bytes from there and at no more, so that it does not depend on how the
+ * stream was cut into reads. eager: decides with less. */
+static bool find(const uint8_t *p, size_t n, bool eager, bool final, bool strict, size_t *ret_skip)
 {
 	int want = final ? CHAIN_FINAL : CHAIN, busy;
 
 	for (size_t i = 0; i < n; i++) {
-		int got = chain(p + i, n - i, want, &busy);
+		size_t window = n - i < SYSTEMVIEW_LOOK ? n - i : SYSTEMVIEW_LOOK;
+		int got = chain(p + i, window, want, &busy);
 
 		*ret_skip = i;
-		if (got >= want && busy >= want / 3 && (!strict || familiar(p + i, n - i)))
-			return true;
-		/* Not refuted, but there is too little of it yet: wait, unless so much is there that it should do. */
-		if (got >= 0 && got < want && n - i < LOOK && !final)
+		if (got >= 0 && window < SYSTEMVIEW_LOOK && !final && !(eager && got >= want))
 			return false;
+		if (got >= want && busy >= want / 3 && (!strict || familiar(p + i, window)))
+			return true;
 	}
 	*ret_skip = n;
 	return false;
 }
 
-bool systemview_find(const uint8_t *p, size_t n, bool final, size_t *ret_skip)
+bool systemview_find(const uint8_t *p, size_t n, bool eager, bool final, size_t *ret_skip)
 {
-	if (find(p, n, final, true, ret_skip))
+	if (find(p, n, eager, final, true, ret_skip))
 		return true;
-	return final && find(p, n, final, false, ret_skip);
+	return final && find(p, n, eager, final, false, ret_skip);
 }

@@ -172,6 +172,7 @@ static void event(struct zephyr *z, const uint8_t *p)
 /* ---- finding the thread ---- */
 #define CHAIN 24
 #define CHAIN_FINAL 8
+#define LOOK (CHAIN * EVENT_MAX)
 #define GAP_MAX 2500000000u /* ns between two events in a chain */
 
 /* A thread's name: printable, then zeros to its end. */
@@ -229,21 +230,23 @@ static int chain(const struct dialect *d, const uint8_t *p, size_t n, int want, 
 }
 
 /* As systemview_find(), and which dialect it is. */
-static const struct dialect *find(const uint8_t *p, size_t n, bool final, size_t *ret_skip)
+static const struct dialect *find(const uint8_t *p, size_t n, bool eager, bool final, size_t *ret_skip)
 {
+	static const struct dialect *const dialects[] = { &v2, &v3 };
 	int want = final ? CHAIN_FINAL : CHAIN, threads;
 
 	for (size_t i = 0; i < n; i++) {
-		int a = chain(&v2, p + i, n - i, want, &threads), b;
+		size_t window = n - i < LOOK ? n - i : LOOK;
 
 		*ret_skip = i;
-		if (a >= want && threads >= want / 4)
-			return &v2;
-		b = chain(&v3, p + i, n - i, want, &threads);
-		if (b >= want && threads >= want / 4)
-			return &v3;
-		if ((a >= 0 || b >= 0) && n - i < CHAIN * EVENT_MAX && !final)
-			return NULL;
+		for (size_t k = 0; k < sizeof(dialects) / sizeof(dialects[0]); k++) {
+			int got = chain(dialects[k], p + i, window, want, &threads);
+
+			if (got >= 0 && window < LOOK && !final && !(eager && got >= want))
+				return NULL;
+			if (got >= want && threads >= want / 4)
+				return dialects[k];
+		}
 	}
 	*ret_skip = n;
 	return NULL;
@@ -258,7 +261,9 @@ static void decode(struct zephyr *z, bool final)
 		int len;
 
 		if (!z->dialect) {
-			z->dialect = find(z->held + at, z->n - at, final, &skip);
+			if (z->n - at < LOOK && !final) /* not worth a look before */
+				break;
+			z->dialect = find(z->held + at, z->n - at, false, final, &skip);
 			z->d.garbage += skip;
 			at += skip;
 			if (!z->dialect)
@@ -317,10 +322,10 @@ static void zephyr_end(struct serial_decoder *d)
 
 static int zephyr_check(const uint8_t *p, size_t n, bool final, size_t *ret_start)
 {
-	return find(p, n, final, ret_start) ? 1 : 0;
+	return find(p, n, true, final, ret_start) ? 1 : 0;
 }
 
-_Static_assert(HELD > 2 * CHAIN * EVENT_MAX, "a chain fits, so that decode() always gives bytes up");
+_Static_assert(HELD > 2 * LOOK, "a chain fits, so that decode() always gives bytes up");
 
 const struct serial_decoder_ops serial_zephyr_ctf = {
 	.name = "zephyr-ctf",

@@ -49,9 +49,9 @@ uint16_t board_boots(void)
 
 _Noreturn void reset_handler(void)
 {
-	for (uint32_t *from = &data_load, *to = &data_start; to < &data_end;)
+	for (uint32_t *from = &data_load, *to = &data_start; to != &data_end;)
 		*to++ = *from++;
-	for (uint32_t *to = &bss_start; to < &bss_end;)
+	for (uint32_t *to = &bss_start; to != &bss_end;)
 		*to++ = 0;
 	kept.boots = kept.magic == BOOT_MAGIC ? kept.boots + 1 : 1;
 	kept.magic = BOOT_MAGIC;
