@@ -154,6 +154,7 @@ static __always_inline void fill_slow(struct ls_slow *s, struct task_struct *p, 
 	s->generation = t->generation;
 	s->state = t->state;
 	s->pad[0] = s->pad[1] = 0;
+	s->state_ns = 0;
 	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
 }
 

@@ -147,7 +147,7 @@ int ls_pulse_walk(struct bpf_iter__task *ctx)
 	struct ls_slow *slow;
 	struct ls_ticks *k;
 	struct ls_snap *s;
-	__u64 clock = 0;
+	__u64 clock = 0, since = 0;
 
 	if (!p)
 		return 0;
@@ -169,6 +169,7 @@ int ls_pulse_walk(struct bpf_iter__task *ctx)
 			if (s->t.throttle_ref)
 				clock = core_throttle_clock(s->t.throttle_ref);
 		}
+		since = s->t.last_ns;
 		acct_settle(&s->t, pulse.now_ns, ring, clock);
 		pulse.stalled = 1;
 	}
@@ -179,6 +180,7 @@ int ls_pulse_walk(struct bpf_iter__task *ctx)
 	fill_slow(slow, p, &s->t, k);
 	slow->held = 0;
 	slow->in_progress = 1;
+	slow->state_ns = pulse.now_ns > since ? pulse.now_ns - since : 0;
 	if (bpf_probe_read_kernel(&slow->tick, sizeof(slow->tick), &k->tick))
 		slow->tick.start_ns = 0;
 	bpf_seq_write(ctx->meta->seq, slow, sizeof(*slow));

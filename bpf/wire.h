@@ -254,6 +254,7 @@ struct ls_slow {
 	__u8 in_progress;
 	__u8 state; /* enum ls_state, in progress */
 	__u8 pad[2];
+	__u64 state_ns; /* in progress: how long it has been in that state */
 	char comm[LS_COMM_LEN];
 	struct ls_tick tick;
 };

@@ -296,8 +296,11 @@ int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s)
 		}
 		add_remembered(k, r, &s->tick.causes[i], ns);
 	}
-	if (s->in_progress && s->state == LS_TICK_BLOCKED && s->tick.blocked.kind && s->now_ns > s->tick.blocked.ns)
-		add_remembered(k, r, &s->tick.blocked, s->now_ns - s->tick.blocked.ns);
+	/* What it is held up by now is not among those yet. */
+	if (s->in_progress && s->state == LS_TICK_BLOCKED && s->tick.blocked.kind)
+		add_remembered(k, r, &s->tick.blocked, s->state_ns);
+	if (s->in_progress && s->state == LS_WAIT_TICK)
+		add_cause(r, CAUSE_WAIT, s->state_ns);
 	add_rest(r);
 	qsort(r->cause, r->n_causes, sizeof(r->cause[0]), by_ns);
 	return k->slow(k->arg, r);
