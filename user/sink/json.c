@@ -13,24 +13,28 @@
 struct json_sink {
 	struct sink sink; /* first: the ops get this */
 	FILE *out;        /* the caller's */
+	struct json_writer line;
 };
 
 static int json_sink_interval(struct sink *s, const struct interval *iv, struct fault *f)
 {
-	FILE *out = ((struct json_sink *)s)->out;
+	struct json_sink *js = (struct json_sink *)s;
 	int err;
 
 	for (size_t i = 0; i < iv->n_loops; i++) {
-		err = json_line_write(out, json_loop(&iv->loops[i]), f);
+		json_loop(&js->line, &iv->loops[i]);
+		err = json_line_end(&js->line, js->out, f);
 		if (err)
 			return err;
 	}
-	err = json_line_write(out, json_interval(iv), f);
-	return err ? err : output_flush(out, f);
+	json_interval(&js->line, iv);
+	err = json_line_end(&js->line, js->out, f);
+	return err ? err : output_flush(js->out, f);
 }
 
 static void json_sink_free(struct sink *s)
 {
+	json_writer_free(&((struct json_sink *)s)->line);
 	free(s);
 }
 

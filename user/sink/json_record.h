@@ -2,19 +2,18 @@
 /*
  * json_record.h - records as JSON lines: one function and one file a record type, so that a new type is a new file.
  *
- * Field names and their order are what users parse: fields are only ever added, at the end. A new reference is
- * returned, or NULL without memory.
+ * Field names and their order are what users parse: fields are only ever added, at the end. Each begins a
+ * line; the caller ends it with json_line_end().
  */
 #ifndef LOOPSCOPE_SINK_JSON_RECORD_H
 #define LOOPSCOPE_SINK_JSON_RECORD_H
 
-#include <jansson.h>
-
 #include "model/record.h"
+#include "sink/json_value.h"
 
 /* "type":"loop": one loop in one interval. */
-json_t *json_loop(const struct loop_record *r);
+void json_loop(struct json_writer *w, const struct loop_record *r);
 /* "type":"interval": what concerns the source as a whole; ends each interval, so that a reader knows it is complete. */
-json_t *json_interval(const struct interval *iv);
+void json_interval(struct json_writer *w, const struct interval *iv);
 
 #endif
