@@ -58,7 +58,7 @@ class Board:
         self.trace, self.text = Trace(), b""
 
     def _open(self, pattern):
-        fd = os.open(self.qemu.wait_line(pattern).group(1), os.O_RDWR | os.O_NOCTTY)
+        fd = os.open(self.qemu.wait_line(pattern, 90).group(1), os.O_RDWR | os.O_NOCTTY)
         self.stack.callback(os.close, fd)
         tty.setraw(fd)
         return fd
@@ -75,8 +75,9 @@ class Board:
     def command(self, line):
         os.write(self.fds[-1], line)
 
-    def until(self, condition, seconds, what):
-        """Reads what comes until condition() is true; returns its value."""
+    def until(self, condition, what, seconds=90):
+        """Reads what comes until condition() is true; returns its value. The deadline measures nothing: a busy machine
+        may hardly let the emulator run."""
         deadline = time.monotonic() + seconds
         while True:
             result = condition()
@@ -196,13 +197,13 @@ class Firmware(unittest.TestCase):
         return board.trace.first_t0 + sync[2] - sum(sync[3][k] for k in ("busy", "idle", "isr"))
 
     def run_to_the_end(self, board):
-        board.until(lambda: board.console.count("truth clock") >= 4, 30, "three seconds of work")
+        board.until(lambda: board.console.count("truth clock") >= 4, "three seconds of work")
         board.type(b"q")
-        board.until(lambda: "truth end" in board.console, 10, "the tasks' truth")
+        board.until(lambda: "truth end" in board.console, "the tasks' truth")
         done = len(board.trace.events)
         lines = board.console.count("truth clock")
-        board.until(lambda: board.console.count("truth clock") > lines, 10, "the truth of a second without tasks")
-        board.until(board.seen("SYNC", 2, max(done, len(board.trace.events))), 10, "two more SYNCs")
+        board.until(lambda: board.console.count("truth clock") > lines, "the truth of a second without tasks")
+        board.until(board.seen("SYNC", 2, max(done, len(board.trace.events))), "two more SYNCs")
 
     def test_totals_are_the_firmwares_own(self):
         board = self.board(self.elf, 2)
@@ -215,9 +216,9 @@ class Firmware(unittest.TestCase):
 
     def test_shared_with_the_console(self):
         board = self.board(self.shared_elf, 1)
-        board.until(lambda: board.console.count("truth clock") >= 2, 20, "a second of work")
+        board.until(lambda: board.console.count("truth clock") >= 2, "a second of work")
         board.command(b"~t4711\n")
-        board.until(board.seen("TIME"), 10, "the answer to ~t")
+        board.until(board.seen("TIME"), "the answer to ~t")
         self.run_to_the_end(board)
         self.check_trace(board.trace)
         self.check_names(board.trace)
@@ -226,26 +227,26 @@ class Firmware(unittest.TestCase):
 
     def test_a_step_without_end_is_seen_while_it_runs(self):
         board = self.board(self.elf, 2)
-        board.until(board.seen("SYNC", 2), 10, "the first SYNCs")
+        board.until(board.seen("SYNC", 2), "the first SYNCs")
         since = len(board.trace.events)
         hold = {pair: i for i, pair in board.trace.names()[0].items()}[("hold", 0)]
         mine = lambda name: [e for e in board.trace.events[since:] if e[1] == name and e[3]["id"] == hold]  # noqa: E731
         board.type(b"h")
-        board.until(lambda: len(mine("OPEN")) >= 4, 20, "four reports of a step that does not end")
-        board.until(lambda: [e for e in mine("TOTALS") if e[3]["busy"] > HZ // 2], 20, "its time so far in the totals")
+        board.until(lambda: len(mine("OPEN")) >= 4, "four reports of a step that does not end")
+        board.until(lambda: [e for e in mine("TOTALS") if e[3]["busy"] > HZ // 2], "its time so far in the totals")
         self.assertEqual(mine("RUN"), [])
         for n, opened in enumerate(mine("OPEN")[:4]):
             self.assertGreaterEqual(opened[3]["ran"], (50 << n) * MS, "at 50 ms and at each doubling")
         board.type(b"x")
-        board.until(lambda: mine("RUN"), 10, "its end")
+        board.until(lambda: mine("RUN"), "its end")
         self.check_trace_in_order(board.trace)
 
     def test_a_hog_of_80_ms_is_told_before_its_end(self):
         board = self.board(self.elf, 2)
-        board.until(board.seen("OPEN", 2), 20, "two hogs")
+        board.until(board.seen("OPEN", 2), "two hogs")
         opens = board.trace.of("OPEN")
         crunch = {pair: i for i, pair in board.trace.names()[0].items()}[("crunch", 0)]
-        board.until(lambda: [e for e in board.trace.of("RUN") if e[3]["id"] == crunch and e[2] > opens[-1][2]], 10,
+        board.until(lambda: [e for e in board.trace.of("RUN") if e[3]["id"] == crunch and e[2] > opens[-1][2]],
                     "the second hog's end")
         for opened in opens:
             self.assertEqual(opened[3]["id"], crunch)
@@ -255,34 +256,32 @@ class Firmware(unittest.TestCase):
 
     def test_commands(self):
         board = self.board(self.elf, 2)
-        board.until(board.seen("SYNC", 2), 10, "the first SYNCs")
+        board.until(board.seen("SYNC", 2), "the first SYNCs")
 
         def command(line, name, check):
             since = len(board.trace.events)
             board.command(line)
-            return board.until(lambda: [e for e in board.trace.events[since:] if e[1] == name and check(e[3])], 10,
+            return board.until(lambda: [e for e in board.trace.events[since:] if e[1] == name and check(e[3])],
                                "an answer to %r" % line)[0]
 
-        asked = time.monotonic()
         answer = command(b"~t513\n", "TIME", lambda f: f["nonce"] == 513)
-        self.assertLess(answer[0] - asked, 5)
         self.assertLess((answer[3]["tx"] - answer[3]["rx"]) & 0xFFFFFFFF, 200 * MS)
         command(b"~r1\n", "SYNC", lambda f: f["rate"] == 1)
         since = len(board.trace.events)
-        board.until(board.seen("SYNC", 2, since), 10, "two more seconds")
+        board.until(board.seen("SYNC", 2, since), "two more seconds")
         came = {e[1] for e in board.trace.events[since:]}
         self.assertLessEqual(came, {"SYNC", "TOTALS", "NAME", "OPEN", "ADVANCE"})
         command(b"~r3\n", "SYNC", lambda f: f["rate"] == 3)
         command(b"~f40000\n", "SYNC", lambda f: f["flags"] & 2)
         since = len(board.trace.events)
-        board.until(board.seen("RUN", 1, since), 10, "a long step")
-        board.until(board.seen("SYNC", 3, since), 10, "three more seconds")
+        board.until(board.seen("RUN", 1, since), "a long step")
+        board.until(board.seen("SYNC", 3, since), "three more seconds")
         self.assertTrue(all(e[3]["dur"] >= 40 * MS for e in board.trace.events[since:] if e[1] == "RUN"))
         command(b"~f0\n", "SYNC", lambda f: not f["flags"] & 2)
         blink = {pair: i for i, pair in board.trace.names()[0].items()}[("blink", 1)]
         command(b"~i%d\n" % blink, "SYNC", lambda f: f["flags"] & 1)
         since = len(board.trace.events)
-        board.until(board.seen("RUN", 20, since), 10, "the filtered task")
+        board.until(board.seen("RUN", 20, since), "the filtered task")
         self.assertEqual({e[3]["id"] for e in board.trace.events[since:] if e[1] in ("RUN", "ISR_IN", "MARK")}, {blink})
         command(b"~i\n", "SYNC", lambda f: not f["flags"] & 1)
         board.command(b"~-\n")
@@ -296,19 +295,19 @@ class Firmware(unittest.TestCase):
 
     def test_reset_is_another_boot(self):
         board = self.board(self.elf, 2)
-        board.until(board.seen("SYNC", 2), 10, "the first SYNCs")
+        board.until(board.seen("SYNC", 2), "the first SYNCs")
         board.type(b"r")
-        board.until(lambda: "boot 2" in board.console, 10, "the second boot")
-        board.until(lambda: board.trace.boots == 2, 10, "a frame of the second boot")
+        board.until(lambda: "boot 2" in board.console, "the second boot")
+        board.until(lambda: board.trace.boots == 2, "a frame of the second boot")
         since = len(board.trace.events)
-        board.until(board.seen("SYNC", 2, since), 10, "SYNCs of the second boot")
+        board.until(board.seen("SYNC", 2, since), "SYNCs of the second boot")
         self.assertLess(board.trace.of("SYNC")[-1][3]["frames"], board.trace.frames)
 
     def test_cost_of_the_calls(self):
         board = self.board(self.elf, 2, icount="shift=0,sleep=off")
-        board.until(lambda: "boot" in board.console, 20, "the boot")
+        board.until(lambda: "boot" in board.console, "the boot")
         board.type(b"c")
-        board.until(lambda: "cost end" in board.console, 30, "the costs")
+        board.until(lambda: "cost end" in board.console, "the costs")
         ticks = {name: int(value) for name, value in re.findall(r"cost (\w+)=(\d+)", board.console)}
         # 1000 calls; an instruction is 1 ns, a tick 40 ns
         cost = {name: (value - ticks["empty"]) * 40 / 1000 for name, value in ticks.items() if name != "empty"}

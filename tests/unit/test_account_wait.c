@@ -273,7 +273,7 @@ Test(account_wait, idle_cpus_are_one_culprit)
 	for (int i = 0; i < 20; i++, now += 10 * MS) {
 		struct ls_cpu cpu = { 0 };
 
-		snprintf(comm, sizeof(comm), "swapper/%d", i);
+		snprintf(comm, sizeof(comm), "swapper/%u", (unsigned)i % 100);
 		preempt(&t, now);
 		ring_switch(&cpu, now, 0, comm);
 		acct_run(&t, now + MS, &cpu, 0);

@@ -311,6 +311,22 @@ Test(model_loop, a_culprit_that_gave_way_and_came_back_is_not_counted_twice)
 	assert_near(waited_total(&r), r.wait);
 }
 
+/* A snapshot charged 100 ms of a wait in progress to the hog; when it ended, all but 20 ms of that had left the CPU's ring. */
+Test(model_loop, a_culprit_that_only_a_snapshot_saw_does_not_count_from_its_birth)
+{
+	struct loop_sample before = sample_ms(500, 200, 0, 0, 5300), now = sample_ms(1000, 600, 0, 0, 5400);
+	struct loop_record r;
+
+	sample_waited(&before, 0, 9, "hog", 5300);
+	sample_waited(&now, 0, 9, "hog", 5220);
+	now.waited_other_ns = 180 * MODEL_MS;
+	cr_assert(loop_delta(&before, &now, &plain_facts, &r));
+	cr_assert_eq(r.n_waited_for, 1u);
+	cr_assert_eq(r.waited_for[0].pid, -1);
+	assert_near(r.waited_for[0].share, 0.1);
+	assert_near(waited_total(&r), r.wait);
+}
+
 /* --- what is a loop -------------------------------------------------------------------------------------------------- */
 
 Test(model_loop, a_place_seen_once_is_no_loop)

@@ -23,8 +23,19 @@ const char *const observe_formats[] = { "table", "json", NULL };
 const char *const observe_tick_formats[] = { "table", "json", "folded", NULL };
 const char *const observe_sorts[] = { "load", "busy", "wait", "pid", NULL };
 
+/* What was read of the process asked about last, for its other threads in the same round. */
+struct process_facts {
+	bool known;
+	uint32_t pid;
+	struct proc_info info;
+	bool has_info;
+	char *cgroup; /* owned; may be NULL */
+	int stdin_is_tty; /* -1: not looked at yet */
+};
+
 struct observation {
 	struct observe_options o;
+	struct process_facts process;
 	struct registry *registry;
 	struct kernel_source *source;
 	struct tracker *tracker;
@@ -47,24 +58,52 @@ static uint64_t now_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
+static void process_facts_clear(struct process_facts *p)
+{
+	free(p->cgroup);
+	*p = (struct process_facts){ 0 };
+}
+
+static struct process_facts *process_facts_of(struct observation *ob, uint32_t pid)
+{
+	struct process_facts *p = &ob->process;
+
+	if (p->known && p->pid == pid)
+		return p;
+	process_facts_clear(p);
+	p->known = true;
+	p->pid = pid;
+	p->has_info = !proc_info_read((pid_t)pid, &p->info);
+	if (proc_cgroup_read((pid_t)pid, &p->cgroup))
+		p->cgroup = NULL;
+	p->stdin_is_tty = -1;
+	return p;
+}
+
+static bool stdin_is_tty(struct process_facts *p)
+{
+	if (p->stdin_is_tty < 0)
+		p->stdin_is_tty = proc_fd_is_tty((pid_t)p->pid, 0);
+	return p->stdin_is_tty;
+}
+
 static void facts(void *arg, const struct loop_sample *s, struct loop_facts *ret)
 {
 	struct observation *ob = arg;
-	struct proc_info info;
+	struct process_facts *p = process_facts_of(ob, s->id.pid);
 	const struct runtime *rt;
 
 	memcpy(ret->comm, s->thread, LOOP_COMM_LEN); /* all there is, if the process has ended */
-	if (!proc_info_read((pid_t)s->id.pid, &info)) {
-		memcpy(ret->comm, info.comm, LOOP_COMM_LEN);
-		ret->nspid = info.nspid;
+	if (p->has_info) {
+		memcpy(ret->comm, p->info.comm, LOOP_COMM_LEN);
+		ret->nspid = p->info.nspid;
 	}
-	if (proc_cgroup_read((pid_t)s->id.pid, &ret->cgroup))
-		ret->cgroup = NULL;
+	ret->cgroup = p->cgroup ? strdup(p->cgroup) : NULL;
 	rt = registry_recognise(ob->registry, (pid_t)s->id.pid, s->wait_syscall, s->thread);
 	ret->runtime = rt->name;
 	ret->runtime_known = rt->source != NULL;
 	ret->park_is_idle = rt->park_is_idle;
-	ret->stdin_is_tty = s->wait_nfds == 1 && proc_fd_is_tty((pid_t)s->id.pid, 0);
+	ret->stdin_is_tty = s->wait_nfds == 1 && stdin_is_tty(p);
 }
 
 /* Who a loop is, for records of single ticks; between two intervals, so the process is asked itself. */
@@ -128,7 +167,10 @@ static int round_trip(struct observation *ob, struct interval *ret, struct fault
 	int err;
 
 	tracker_begin(ob->tracker, (double)now_ns(CLOCK_REALTIME) / 1e9, now_ns(CLOCK_MONOTONIC));
+	registry_round_begin(ob->registry);
 	err = kernel_source_snapshot(ob->source, take, ob->tracker, f);
+	registry_round_end(ob->registry);
+	process_facts_clear(&ob->process);
 	if (!err) {
 		enum cost_kind kind;
 		double ns = kernel_source_event_cost(ob->source, &kind);

@@ -101,10 +101,21 @@ static int waited_by_share(const void *a, const void *b)
 	return x->share < y->share ? 1 : x->share > y->share ? -1 : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
+/* A snapshot names the causes of what is in progress as far as it can see then; when it is over they may turn out to be
+ * others. Those of two samples can so add up to more than the time between: "other" is cut first, then all alike. Returns the
+ * factor for those with a name. */
+static double cut(double named, double *other, double limit)
+{
+	if (named + *other <= limit)
+		return 1;
+	*other = named < limit ? limit - named : 0;
+	return named > limit ? limit / named : 1;
+}
+
 static void delta_blocked(const struct loop_sample *before, const struct loop_sample *now, bool park_is_idle, double wall,
 			  struct loop_record *r)
 {
-	uint64_t other = since(before ? before->blocked_other_ns : 0, now->blocked_other_ns);
+	double other = (double)since(before ? before->blocked_other_ns : 0, now->blocked_other_ns) / wall, named = 0, factor;
 
 	for (size_t i = 0; i < LOOP_BLOCKED_MAX; i++) {
 		const struct loop_blocked *b = &now->blocked[i];
@@ -117,58 +128,65 @@ static void delta_blocked(const struct loop_sample *before, const struct loop_sa
 			continue;
 		strncpy(r->blocked_by[r->n_blocked_by].what, b->what, sizeof(b->what));
 		r->blocked_by[r->n_blocked_by++].share = (double)ns / wall;
+		named += (double)ns / wall;
 	}
+	factor = cut(named, &other, r->tick_blocked);
+	for (size_t i = 0; i < r->n_blocked_by; i++)
+		r->blocked_by[i].share *= factor;
 	qsort(r->blocked_by, r->n_blocked_by, sizeof(r->blocked_by[0]), blocked_by_share);
-	if (other) {
+	if (other > 0) {
 		strcpy(r->blocked_by[r->n_blocked_by].what, "other");
-		r->blocked_by[r->n_blocked_by++].share = (double)other / wall;
+		r->blocked_by[r->n_blocked_by++].share = other;
 	}
 }
 
-/* A culprit's row may have been given to another process since `before`, and perhaps taken again by the same; its sum then
- * moved to "other". What moved is taken out of "other" again. */
-static uint64_t waited_other(const struct loop_sample *before, const struct loop_sample *now)
+/* Time for which the loop waited for `key`, since `before`. A culprit's row may have been given to another process
+ * meanwhile, and perhaps taken again by the same; its sum then moved to "other", from which it is taken out again. A row that
+ * is smaller without that was larger in a snapshot only: see cut(). */
+static uint64_t waited_since(const struct loop_sample *before, const struct loop_sample *now, const struct loop_waited *key,
+			     uint64_t *other)
 {
-	uint64_t other = since(before ? before->waited_other_ns : 0, now->waited_other_ns);
+	uint64_t was = waited_ns(before, key), ns = waited_ns(now, key);
 
-	for (size_t i = 0; before && i < LOOP_WAITED_MAX; i++) {
-		uint64_t was = waited_ns(before, &before->waited[i]);
-
-		if (first_waited(before, i) && waited_ns(now, &before->waited[i]) < was)
-			other = since(was, other);
-	}
-	return other;
+	if (ns >= was)
+		return ns - was;
+	if (*other < was)
+		return 0;
+	*other -= was;
+	return ns;
 }
 
 static void delta_waited(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
 {
-	uint64_t other = waited_other(before, now);
+	uint64_t other_ns = since(before ? before->waited_other_ns : 0, now->waited_other_ns);
+	double other, named = 0, factor;
 
+	for (size_t i = 0; before && i < LOOP_WAITED_MAX; i++)
+		if (first_waited(before, i) && !waited_ns(now, &before->waited[i]))
+			waited_since(before, now, &before->waited[i], &other_ns);
 	for (size_t i = 0; i < LOOP_WAITED_MAX; i++) {
 		const struct loop_waited *w = &now->waited[i];
-		uint64_t ns, was;
+		uint64_t ns = first_waited(now, i) ? waited_since(before, now, w, &other_ns) : 0;
 
-		if (!first_waited(now, i))
-			continue;
-		ns = waited_ns(now, w);
-		was = waited_ns(before, w);
-		/* A row that was given up and taken again holds less than before: all of it is new. */
-		if (was <= ns)
-			ns -= was;
 		if (!ns)
 			continue;
 		memcpy(r->waited_for[r->n_waited_for].comm, w->comm, LOOP_COMM_LEN);
 		r->waited_for[r->n_waited_for].pid = w->pid;
 		r->waited_for[r->n_waited_for++].share = (double)ns / wall;
+		named += (double)ns / wall;
 	}
+	other = (double)other_ns / wall;
+	factor = cut(named, &other, r->wait);
+	for (size_t i = 0; i < r->n_waited_for; i++)
+		r->waited_for[i].share *= factor;
 	qsort(r->waited_for, r->n_waited_for, sizeof(r->waited_for[0]), waited_by_share);
-	if (other) {
+	if (other > 0) {
 		struct waited_share *o = &r->waited_for[r->n_waited_for++];
 
 		memset(o, 0, sizeof(*o));
 		strcpy(o->comm, "other");
 		o->pid = -1;
-		o->share = (double)other / wall;
+		o->share = other;
 	}
 }
 

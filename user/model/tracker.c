@@ -6,6 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Without memory a loop is not added, rather than the program ended. */
+#define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "lib/cleanup.h"
@@ -31,6 +34,7 @@ struct tracker {
 	double wall_ts;
 	uint64_t mono_ns, last_mono_ns;
 	size_t n_beyond;
+	bool any_ended; /* in the last round */
 	double event_cost_ns, wait_cost_ns;
 	enum cost_kind cost_kind;
 };
@@ -68,8 +72,22 @@ void tracker_free(struct tracker *t)
 	free(t);
 }
 
+/* At the next round's beginning: until then the record of its end refers to it. */
+static void forget_ended(struct tracker *t)
+{
+	struct tracked *l, *tmp;
+
+	if (!t->any_ended)
+		return;
+	t->any_ended = false;
+	HASH_ITER(hh, t->loops, l, tmp)
+		if (l->now.ended)
+			forget(t, l);
+}
+
 void tracker_begin(struct tracker *t, double wall_ts, uint64_t mono_ns)
 {
+	forget_ended(t);
 	t->round++;
 	t->last_mono_ns = t->mono_ns;
 	t->wall_ts = wall_ts;
@@ -121,8 +139,12 @@ static struct tracked *add(struct tracker *t, const struct loop_sample *s)
 	l->id.start_ns = s->id.start_ns;
 	l->id.generation = s->id.generation;
 	l->first_round = t->round;
-	read_facts(t, l, s);
 	HASH_ADD(hh, t->loops, id, sizeof(l->id), l);
+	if (!l->hh.tbl) {
+		free(l);
+		return NULL;
+	}
+	read_facts(t, l, s);
 	return l;
 }
 
@@ -145,6 +167,7 @@ int tracker_sample(struct tracker *t, const struct loop_sample *s)
 		return 0;
 	l->now = *s;
 	l->round = t->round;
+	t->any_ended |= s->ended;
 	return 0;
 }
 
@@ -178,7 +201,8 @@ static int report(struct tracker *t, struct tracked *l, size_t *n_asleep)
 		return 0;
 	r.ts = t->wall_ts;
 	if (!isnan(t->event_cost_ns)) {
-		uint64_t events = l->now.events - (l->has_before ? l->before.events : 0);
+		uint64_t was = l->has_before ? l->before.events : 0;
+		uint64_t events = l->now.events > was ? l->now.events - was : 0;
 
 		r.observer_cost = (double)events * t->event_cost_ns / (r.interval_s * 1e9);
 		if (r.io_waits > 0)
@@ -200,7 +224,7 @@ int tracker_end(struct tracker *t, struct interval *ret)
 				forget(t, l);
 			continue;
 		}
-		/* The first round only sets the start, but for what has come and gone within it. */
+		/* The first round only sets the start. */
 		err = t->round > 1 ? report(t, l, &n_asleep) : 0;
 		if (err)
 			return err;

@@ -3,8 +3,8 @@
  * tracker.h - remembers every loop between two reports: takes samples, gives records.
  *
  * One round: tracker_begin(), any number of tracker_sample(), tracker_end(). A loop not sampled in a round is kept for the
- * next one (its snapshot may have been torn) and forgotten after three. Memory
- * is bounded by max_loops: further loops are counted in interval.n_beyond.
+ * next one (its snapshot may have been torn) and forgotten after three; one that ended is forgotten with the next round.
+ * Memory is bounded by max_loops: further loops are counted in interval.n_beyond.
  */
 #ifndef LOOPSCOPE_MODEL_TRACKER_H
 #define LOOPSCOPE_MODEL_TRACKER_H

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "registry/registry_internal.h"
@@ -172,19 +173,63 @@ static bool rule_holds(struct target *t, const struct rule *rule, const char *sy
 	return mapped_holds(t, rule) && marks_hold(t, rule, depth);
 }
 
-const struct runtime *registry_recognise(struct registry *r, pid_t pid, const char *syscall, const char *thread)
+static void target_init(struct target *t, struct registry *r, pid_t pid)
 {
-	CLEANUP(target_release) struct target t = {.registry = r, .pid = pid, .exe_fd = -1};
-
+	*t = (struct target){.registry = r, .pid = pid, .exe_fd = -1};
 	/* No executable: a kernel thread, a zombie, or gone. */
-	if (target_exe_name(pid, t.exe_name, sizeof(t.exe_name)) < 0)
-		return &unknown;
-	target_open_exe(pid, &t.exe_fd, &t.exe_key);
+	if (target_exe_name(pid, t->exe_name, sizeof(t->exe_name)) < 0)
+		t->exe_name[0] = '\0';
+	else
+		target_open_exe(pid, &t->exe_fd, &t->exe_key);
+}
 
-	for (unsigned depth = 0; depth < DEPTH_COUNT; depth++)
+static const struct runtime *recognise(struct target *t, const char *syscall, const char *thread)
+{
+	struct registry *r = t->registry;
+
+	for (unsigned depth = 0; t->exe_name[0] && depth < DEPTH_COUNT; depth++)
 		for (size_t i = 0; i < r->n_rules; i++)
-			if (rule_holds(&t, &r->rules[i], syscall ? syscall : "", thread ? thread : "",
+			if (rule_holds(t, &r->rules[i], syscall ? syscall : "", thread ? thread : "",
 				       (enum mark_depth)depth))
 				return &r->rules[i].probe->runtime;
 	return &unknown;
+}
+
+static void forget(struct registry *r)
+{
+	if (!r->kept)
+		return;
+	target_release(r->kept);
+	free(r->kept);
+	r->kept = NULL;
+}
+
+void registry_round_begin(struct registry *r)
+{
+	forget(r);
+	r->in_round = true;
+}
+
+void registry_round_end(struct registry *r)
+{
+	forget(r);
+	r->in_round = false;
+}
+
+const struct runtime *registry_recognise(struct registry *r, pid_t pid, const char *syscall, const char *thread)
+{
+	const struct runtime *found;
+
+	if (r->kept && r->kept->pid != pid)
+		forget(r);
+	if (!r->kept) {
+		r->kept = malloc(sizeof(*r->kept));
+		if (!r->kept)
+			return &unknown;
+		target_init(r->kept, r, pid);
+	}
+	found = recognise(r->kept, syscall, thread);
+	if (!r->in_round)
+		forget(r);
+	return found;
 }

@@ -22,6 +22,7 @@ void registry_free(struct registry *r)
 		return;
 	for (size_t i = 0; i < r->n_probes; i++)
 		probe_free(r->probes[i]);
+	registry_round_end(r);
 	file_cache_free(r->files);
 	free(r);
 }

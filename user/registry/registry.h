@@ -47,8 +47,13 @@ const struct runtime *registry_at(const struct registry *r, size_t i);
  * name of the thread's IO wait, "" unknown, which then rules nothing out. thread: the thread's comm, raw, ""
  * unknown, which then matches no thread= pattern. Cost: one pass over /proc/PID/maps, tens of microseconds. What is
  * read from files is cached by device, inode, mtime and size, so a scan of 1,000 processes of one program reads it
- * once; nothing is remembered by PID, which gets reused. Ask when a loop is first seen and after an exec, not every
+ * once; nothing is remembered by PID, which gets reused, but between registry_round_begin() and registry_round_end(). Ask when a loop is first seen and after an exec, not every
  * interval. A process that loads libraries later (an import) may get a better answer later. */
 const struct runtime *registry_recognise(struct registry *r, pid_t pid, const char *syscall, const char *thread);
+
+/* Questions asked in one go: what was learnt of a process is kept until another is asked about, so that its thousand threads
+ * cost one pass over its maps, which have a line or two for each of them. */
+void registry_round_begin(struct registry *r);
+void registry_round_end(struct registry *r);
 
 #endif

@@ -24,6 +24,8 @@ struct registry {
 	size_t n_rules;
 	struct mark_table marks;
 	struct file_cache *files;
+	bool in_round;
+	struct target *kept; /* the process asked about last in this round, NULL none; see recognise.c */
 };
 
 #endif

@@ -13,46 +13,58 @@
 struct json_sink {
 	struct sink sink; /* first: the ops get this */
 	FILE *out;        /* the caller's */
+	struct json_writer line;
 };
 
 static int json_sink_interval(struct sink *s, const struct interval *iv, struct fault *f)
 {
-	FILE *out = ((struct json_sink *)s)->out;
+	struct json_sink *js = (struct json_sink *)s;
 	int err;
 
 	for (size_t i = 0; i < iv->n_loops; i++) {
-		err = json_line_write(out, json_loop(&iv->loops[i]), f);
+		json_loop(&js->line, &iv->loops[i]);
+		err = json_line_end(&js->line, js->out, f);
 		if (err)
 			return err;
 	}
-	err = json_line_write(out, json_interval(iv), f);
-	return err ? err : output_flush(out, f);
+	json_interval(&js->line, iv);
+	err = json_line_end(&js->line, js->out, f);
+	return err ? err : output_flush(js->out, f);
 }
 
 /* At once: a stall is told while it lasts. */
 static int json_sink_slow_tick(struct sink *s, const struct slow_tick *t, struct fault *f)
 {
-	FILE *out = ((struct json_sink *)s)->out;
-	int err = json_line_write(out, json_slow_tick(t), f);
+	struct json_sink *js = (struct json_sink *)s;
+	int err;
 
-	return err ? err : output_flush(out, f);
+	json_slow_tick(&js->line, t);
+	err = json_line_end(&js->line, js->out, f);
+	return err ? err : output_flush(js->out, f);
 }
 
+/* Flushed with the interval: there may be 100,000 a second. */
 static int json_sink_event(struct sink *s, const struct loop_event *e, struct fault *f)
 {
-	return json_event_write(((struct json_sink *)s)->out, e, f);
+	struct json_sink *js = (struct json_sink *)s;
+
+	json_event(&js->line, e);
+	return json_line_end(&js->line, js->out, f);
 }
 
 static int json_sink_slow_summary(struct sink *s, const struct slow_summary *sum, struct fault *f)
 {
-	FILE *out = ((struct json_sink *)s)->out;
-	int err = json_line_write(out, json_slow_summary(sum), f);
+	struct json_sink *js = (struct json_sink *)s;
+	int err;
 
-	return err ? err : output_flush(out, f);
+	json_slow_summary(&js->line, sum);
+	err = json_line_end(&js->line, js->out, f);
+	return err ? err : output_flush(js->out, f);
 }
 
 static void json_sink_free(struct sink *s)
 {
+	json_writer_free(&((struct json_sink *)s)->line);
 	free(s);
 }
 

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json_value.h - the model's values as JSON values, and a line of them written out.
+ * json_value.h - the model's values as JSON, written straight into a line of text.
  *
- * One rule everywhere: what cannot be known (NAN, a negative count, "") is null, never 0. Every constructor returns a
- * new reference, or NULL without memory; json_put() steals it and remembers a NULL, so that a record is built without
- * a check at each field and checked once at its end.
+ * One rule everywhere: what cannot be known (NAN, a negative count, "") is null, never 0. Without memory a writer remembers
+ * that it failed and goes on doing nothing, so that a record is written without a check at each field and checked once, at
+ * its end: a record with a hole is never shown.
  *
- * Numbers are rounded to what was measured: shares to 1e-6, microseconds to 1e-3 (a nanosecond). A double holds 15
- * decimal digits; JSON_LINE_FLAGS prints no more than those, and so 0.331 does not read 0.33100000000000002.
+ * Numbers are rounded to what was measured: shares to 1e-6, microseconds to 1e-3 (a nanosecond), and show no digit beyond:
+ * 0.331 does not read 0.33100000000000002. A number with a fraction always has a point or an exponent. Text is ASCII:
+ * U+2028, U+0085 and C1 controls in a hostile name would break lines, or a terminal, as plain UTF-8.
+ *
+ * Why not a library's tree of values: 1,000 loops each second are 50,000 values, and building, printing and freeing the tree
+ * took 24 us a record, more than a per cent of a CPU on its own (make bench). What is written is held against a parser in
+ * tests/unit/test_sink_json*.c.
  */
 #ifndef LOOPSCOPE_SINK_JSON_VALUE_H
 #define LOOPSCOPE_SINK_JSON_VALUE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,27 +24,36 @@
 
 #include "lib/fault.h"
 
-/* ASCII only: U+2028, U+0085 and C1 controls in a hostile name would break lines, or a terminal, as plain UTF-8. */
-#define JSON_LINE_FLAGS (JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15))
-
-struct json_object {
-	json_t *json;
-	bool failed; /* memory ran out somewhere on the way */
+/* One line at a time; zeroed to begin with. Keeps its memory from line to line. */
+struct json_writer {
+	char *text; /* owned; not terminated */
+	size_t len, cap;
+	bool failed;
+	bool comma; /* something stands before, in the same object or array */
 };
 
-/* An object that starts with "v" and "type", as every line does. */
-struct json_object json_line_new(const char *type);
-struct json_object json_object_new(void);
-void json_put(struct json_object *o, const char *key, json_t *value);
-/* The finished object, or NULL if anything failed: a record with a hole is never shown. */
-json_t *json_object_take(struct json_object *o);
+void json_writer_free(struct json_writer *w); /* what it holds, not w itself */
 
-json_t *json_decimal(double v, int decimals);
-json_t *json_share(double v);
-json_t *json_micros(double v);
-json_t *json_count(int64_t v);
+/* A line is an object that starts with "v" and "type". It is written out at its end; -ENOMEM with a sentence if anything
+ * failed on the way. Other errors as in output.h. */
+void json_line_begin(struct json_writer *w, const char *type);
+int json_line_end(struct json_writer *w, FILE *out, struct fault *f);
+
+/* key: NULL inside an array. Keys are ours: printable ASCII without quotes, not escaped. */
+void json_object_begin(struct json_writer *w, const char *key);
+void json_object_end(struct json_writer *w);
+void json_array_begin(struct json_writer *w, const char *key);
+void json_array_end(struct json_writer *w);
+
+void json_put_null(struct json_writer *w, const char *key);
+void json_put_boolean(struct json_writer *w, const char *key, bool v);
+void json_put_integer(struct json_writer *w, const char *key, int64_t v);
+void json_put_count(struct json_writer *w, const char *key, int64_t v);               /* negative: null */
+void json_put_decimal(struct json_writer *w, const char *key, double v, int decimals); /* 0 to 9 */
+void json_put_share(struct json_writer *w, const char *key, double v);
+void json_put_micros(struct json_writer *w, const char *key, double v);
 /* Hostile bytes, up to max or a NUL: invalid UTF-8 becomes U+FFFD. NULL and "" are null. */
-json_t *json_text(const char *bytes, size_t max);
+void json_put_text(struct json_writer *w, const char *key, const char *bytes, size_t max);
 
 /*
  * Shares that belong together (busy, wait, idle) still sum to their whole after rounding: it is the running sum that is
@@ -50,9 +63,6 @@ struct share_rounder {
 	double sum;
 };
 
-json_t *share_rounder_next(struct share_rounder *r, double share);
-
-/* Writes one line and lets go of it; NULL (no memory) is -ENOMEM with a sentence. Errors as in output.h. */
-int json_line_write(FILE *out, json_t *line, struct fault *f);
+void json_put_share_next(struct json_writer *w, const char *key, struct share_rounder *r, double share);
 
 #endif

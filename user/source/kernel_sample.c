@@ -38,10 +38,10 @@ static void copy_tables(const struct ls_thread *t, struct loop_sample *ret)
 
 		if (!c->used)
 			continue;
-		memcpy(ret->waited[i].comm, c->comm, LOOP_COMM_LEN);
-		ret->waited[i].comm[LOOP_COMM_LEN - 1] = '\0';
-		if (!c->tgid)
-			snprintf(ret->waited[i].comm, LOOP_COMM_LEN, "(idle)");
+		if (c->tgid)
+			memcpy(ret->waited[i].comm, c->comm, LOOP_COMM_LEN - 1);
+		else /* whichever CPU's */
+			strcpy(ret->waited[i].comm, "(idle)");
 		ret->waited[i].pid = c->tgid;
 		ret->waited[i].ns = c->ns;
 	}

@@ -282,16 +282,16 @@ static bool familiar(const uint8_t *p, size_t n)
  * stream was cut into reads. eager: decides with less. */
 static bool find(const uint8_t *p, size_t n, bool eager, bool final, bool strict, size_t *ret_skip)
 {
-	int want = final ? CHAIN_FINAL : CHAIN, busy;
+	int enough = final ? CHAIN_FINAL : CHAIN, busy;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t window = n - i < SYSTEMVIEW_LOOK ? n - i : SYSTEMVIEW_LOOK;
-		int got = chain(p + i, window, want, &busy);
+		int got = chain(p + i, window, CHAIN, &busy);
 
 		*ret_skip = i;
-		if (got >= 0 && window < SYSTEMVIEW_LOOK && !final && !(eager && got >= want))
+		if (got >= 0 && window < SYSTEMVIEW_LOOK && !final && !(eager && got >= enough))
 			return false;
-		if (got >= want && busy >= want / 3 && (!strict || familiar(p + i, window)))
+		if (got >= enough && busy >= got / 3 && (!strict || familiar(p + i, window)))
 			return true;
 	}
 	*ret_skip = n;

@@ -233,18 +233,18 @@ static int chain(const struct dialect *d, const uint8_t *p, size_t n, int want, 
 static const struct dialect *find(const uint8_t *p, size_t n, bool eager, bool final, size_t *ret_skip)
 {
 	static const struct dialect *const dialects[] = { &v2, &v3 };
-	int want = final ? CHAIN_FINAL : CHAIN, threads;
+	int enough = final ? CHAIN_FINAL : CHAIN, threads;
 
 	for (size_t i = 0; i < n; i++) {
 		size_t window = n - i < LOOK ? n - i : LOOK;
 
 		*ret_skip = i;
 		for (size_t k = 0; k < sizeof(dialects) / sizeof(dialects[0]); k++) {
-			int got = chain(dialects[k], p + i, window, want, &threads);
+			int got = chain(dialects[k], p + i, window, CHAIN, &threads);
 
-			if (got >= 0 && window < LOOK && !final && !(eager && got >= want))
+			if (got >= 0 && window < LOOK && !final && !(eager && got >= enough))
 				return NULL;
-			if (got >= want && threads >= want / 4)
+			if (got >= enough && threads >= got / 4)
 				return dialects[k];
 		}
 	}

@@ -3,7 +3,7 @@
  * example.c - a superloop traced by loopscope, on an emulated or real Cortex-M3 (MPS2 AN385).
  *
  * Tasks: `blink` twice (every 20 and 30 ms), `sensor` every 10 ms, `report` (prints the truth each second), `crunch` (a
- * hog: 80 ms every 2 s). Interrupts: the 1 kHz timer, which itself takes about 60 us. In between the CPU sleeps.
+ * hog: 80 ms every 2 s). Interrupts: the 1 kHz timer, which itself takes about 100 us. In between the CPU sleeps.
  *
  * The firmware counts for itself, apart from the agent, what each step and the timer's interrupt took and how long it
  * slept, and says so on the console, a line each, beginning with "truth". So the agent can be checked against it:
@@ -233,7 +233,7 @@ void on_timer(void)
 
 	lsa_isr_enter(&scope, isr_timer);
 	ms++;
-	while (board_clock() - start < 60 * (BOARD_HZ / 1000000))
+	while (board_clock() - start < 100 * (BOARD_HZ / 1000000))
 		;
 	lsa_tick(&scope);
 	lsa_isr_exit(&scope);
