@@ -13,7 +13,8 @@ Facts      accel=tcg,thread=single: with one thread per CPU, 7.2 hits an int3 wh
            lets a busy CPU run for up to 100 ms before the other gets its turn, so wall-clock figures are coarse; a
            figure and the truth for it must come from the same guest and the same stretch of time. Where the emulator
            itself waits for a CPU, the guest stands still between two readings of one event, and its own kernel's clocks
-           disagree: Run.starved says how much that was
+           disagree: Run.starved says how much that was. For the same reason nowatchdog; and tsc=reliable, since 6.1 and
+           6.12 otherwise fall back to a clock that differs from the scheduler's
 """
 
 import base64
@@ -65,7 +66,9 @@ class Unavailable(Exception):
 
 
 class Died(Exception):
-    """The guest ended or hung before its last step; str() says where and how."""
+    """The guest ended or hung before its last step; str() says where and how, starved is as in Run."""
+
+    starved = 0.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,11 @@ class Guest:
         with tempfile.TemporaryDirectory(prefix="loopscope-vm.") as home:
             image = self._initramfs(home, steps)
             console, starved = self._boot(vmlinuz, image, timeout_s)
-        return Run(parse(console, steps), starved)
+        try:
+            return Run(parse(console, steps), starved)
+        except Died as died:
+            died.starved = starved
+            raise
 
     def _initramfs(self, home, steps):
         root = os.path.join(home, "root")
@@ -141,9 +148,11 @@ class Guest:
         return image
 
     def _boot(self, vmlinuz, image, timeout_s):
-        argv = [self.qemu, "-accel", "tcg,thread=single", "-smp", str(CPUS), "-cpu", "max", "-m", str(MEMORY_MB),
-                "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
-                "-kernel", vmlinuz, "-initrd", image, "-append", "console=ttyS0 panic=-1 quiet tsc=reliable"]
+        # It ends with us, however we end.
+        argv = ["setpriv", "--pdeathsig", "KILL", self.qemu,
+                "-accel", "tcg,thread=single", "-smp", str(CPUS), "-cpu", "max", "-m", str(MEMORY_MB), "-nodefaults",
+                "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
+                "-kernel", vmlinuz, "-initrd", image, "-append", "console=ttyS0 panic=-1 quiet tsc=reliable nowatchdog"]
         started = time.monotonic()
         emulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
