@@ -3,8 +3,8 @@
  * fuzz_serial.c - libFuzzer's entry into everything that serial bytes reach: detection, all decoders, the board model.
  *
  * The first byte chooses the protocol (or detection), the second how the bytes are cut up and whether they have arrival
- * times, the third the options. It traps wherever a promise of serial.h or board.h is broken: shares outside 0 to 1, stretches that
- * end before they begin, a decode that depends on how the bytes were cut.
+ * times, the third how far these lie apart. It traps wherever a promise of serial.h or board.h is broken: shares outside
+ * 0 to 1, stretches that end before they begin, a decode that depends on how the bytes were cut.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_board.c - the board model by hand-made events: who had the CPU, what a gap leaves, what the worst window says. */
+/* test_board.c - the board model by hand-made events: who had the CPU, what a gap leaves, what a worst window says. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>

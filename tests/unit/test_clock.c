@@ -89,7 +89,8 @@ Test(clock, disorder_is_no_turn)
 	counter_unwrap(&c, 1000000, 32, S, 1000, CLOCK_UNKNOWN);
 	cr_assert_eq(counter_unwrap(&c, 999500, 32, S, 1000, CLOCK_UNKNOWN), 1000000u);
 	cr_assert_eq(counter_unwrap(&c, 1000001, 32, S, 1000, CLOCK_UNKNOWN), 1000001u);
-	cr_assert_eq(counter_unwrap(&c, 900000, 32, S, 1000, CLOCK_UNKNOWN), 900000u + (1ull << 32), "too far back for disorder");
+	cr_assert_eq(counter_unwrap(&c, 900000, 32, S, 1000, CLOCK_UNKNOWN), 900000u + (1ull << 32),
+		     "too far back for disorder");
 }
 
 Test(clock, ticks_become_nanoseconds_without_overflow)

@@ -134,7 +134,8 @@ Test(serial_others, monitor_hog_detector)
 		cr_assert_not_null(g, "no hog at %f ms", (double)(e->start - T0) / 1e6);
 		cr_assert_float_eq((double)(e->start - T0) / 1e6, num(g, "after_ms"), 1);
 		cr_assert_float_eq((double)(e->end - e->start) / 1e6, num(g, "gap_ms"), 1);
-		cr_assert_float_eq((double)(e->start - T0) / 1e6, json_number_value(json_array_get(json_object_get(hogs, "start_ms"), n)), 1);
+		cr_assert_float_eq((double)(e->start - T0) / 1e6,
+				   json_number_value(json_array_get(json_object_get(hogs, "start_ms"), n)), 1);
 		cr_assert_float_eq((double)(e->end - e->start) / 1e6,
 				   json_number_value(json_array_get(json_object_get(hogs, "length_ms"), n)), 1);
 		n++;
@@ -171,7 +172,7 @@ Test(serial_others, monitor_hog_is_seen_while_it_lasts)
 
 Test(serial_others, monitor_instances_share_an_ident)
 {
-	static const char bytes[] = "zABAabABAbaaa"; /* ident 1: up to three alive at a time, and one end too many of ident 2 */
+	static const char bytes[] = "zABAabABAbaaa"; /* ident 1: up to three at a time; ident 2: an end too many */
 	_cleanup_serial_run_ struct serial_run *r = serial_run_new(SERIAL_MONITOR, NULL);
 	const struct task_record *t;
 	struct board_report rep;

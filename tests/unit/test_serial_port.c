@@ -137,7 +137,8 @@ Test(serial_port, any_rate_is_set_and_settings_are_given_back)
 		cr_assert_eq(io.c_lflag & (ICANON | ECHO | ISIG), 0u);
 		cr_assert_eq(io.c_iflag & (IXON | IXOFF | ICRNL | INLCR | ISTRIP | BRKINT), 0u);
 		cr_assert_eq(io.c_oflag & OPOST, 0u);
-		cr_assert_eq(io.c_cflag & (CSIZE | CSTOPB | PARENB | CRTSCTS | HUPCL | CLOCAL | CREAD), (unsigned)(CS8 | CLOCAL | CREAD));
+		cr_assert_eq(io.c_cflag & (CSIZE | CSTOPB | PARENB | CRTSCTS | HUPCL | CLOCAL | CREAD), 
+			     (unsigned)(CS8 | CLOCAL | CREAD));
 		serial_port_free(p);
 		cr_assert_eq(ioctl(fd, TCGETS2, &io), 0);
 		cr_assert_eq(io.c_lflag, before.c_lflag);

@@ -235,7 +235,8 @@ static size_t task_records(struct board *b, const struct scale *sc, double ts, u
 }
 
 /* ---- the whole ---- */
-static void summary(const struct board *b, struct board_summary *s, const struct scale *sc, bool measured, uint64_t host_ns)
+static void summary(const struct board *b, struct board_summary *s, const struct scale *sc, bool measured,
+		    uint64_t host_ns)
 {
 	*s = (struct board_summary){
 		.name = b->name, .margin = board_margin(b), .sleep_us = stats(&b->sleep, sc->us),

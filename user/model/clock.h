@@ -37,7 +37,8 @@ struct counter {
 /* Continues *c with a reading of `bits` bits (16 to 64) of a counter of hz ticks a second (0: unknown, then arrival
  * times are not used). A step back of at most back ticks is taken for disorder, not for a turn: the value then stays.
  * The first reading is taken as it is. */
-uint64_t counter_unwrap(struct counter *c, uint64_t raw, unsigned bits, uint64_t hz, uint64_t back, uint64_t arrival_ns);
+uint64_t counter_unwrap(struct counter *c, uint64_t raw, unsigned bits, uint64_t hz, uint64_t back,
+			uint64_t arrival_ns);
 
 /* Whole turns of 2^bits ticks that the host's clock demands beyond `delta` ticks; 0 where a time is not known. */
 uint64_t counter_turns(uint64_t delta, unsigned bits, uint64_t hz, uint64_t from_ns, uint64_t to_ns);

@@ -9,7 +9,10 @@
  * Event times are the board's ticks, unwrapped, except for micropython-monitor, which sends none: its ticks are the
  * host's nanoseconds, late by up to the event's late_ns.
  *
- * Facts: targets/PROTOCOL.md for loopscope; the others' target sources and streams recorded from them (tests/data/serial).
+ * Facts: targets/PROTOCOL.md for loopscope; for the others their target sources, and streams recorded from them
+ * (tests/data/serial).
+ *
+ * Detection decides late where it must: after 64 KiB of garbage in a row it looks at one stretch of 4 KiB in 64.
  */
 #ifndef LOOPSCOPE_SOURCE_SERIAL_H
 #define LOOPSCOPE_SOURCE_SERIAL_H

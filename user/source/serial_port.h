@@ -59,8 +59,8 @@ bool serial_port_low_latency(const struct serial_port *p);
 /* Bytes read; -EAGAIN: none now; -ENODATA: the file has ended; -ENODEV: the port is gone (its fd is closed: take it out
  * of epoll before reading from a port that reported EPOLLHUP); another -errno. */
 ssize_t serial_port_read(struct serial_port *p, uint8_t *buf, size_t n);
-/* All of buf, waiting at most a second for the line. -ENOTSUP: a file; -ENODEV: away. -EINVAL: buf holds a byte 03, which
- * would interrupt a REPL; any_byte allows it, for a protocol that is known to need it. */
+/* All of buf, waiting at most a second for the line. -ENOTSUP: a file; -ENODEV: away. -EINVAL: buf holds a byte 03,
+ * which would interrupt a REPL; any_byte allows it, for a protocol that is known to need it. */
 int serial_port_write(struct serial_port *p, const uint8_t *buf, size_t n, bool any_byte);
 /* 0: back again; -EAGAIN: not yet; -ENOTSUP: a file does not come back; another error: it is there but cannot be used
  * (*f says why). Does not reset the board. */

@@ -278,8 +278,8 @@ static bool familiar(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* What is decided at a place looks at SYSTEMVIEW_LOOK bytes from there and at no more, so that it does not depend on how the
- * stream was cut into reads. eager: decides with less. */
+/* What is decided at a place looks at SYSTEMVIEW_LOOK bytes from there and at no more, so that it does not depend on
+ * how the stream was cut into reads. eager: decides with less. */
 static bool find(const uint8_t *p, size_t n, bool eager, bool final, bool strict, size_t *ret_skip)
 {
 	int enough = final ? CHAIN_FINAL : CHAIN, busy;

@@ -18,12 +18,13 @@ struct serial_tty {
 	unsigned char vmin, vtime;
 };
 
-/* Exclusive, raw, 8N1, no flow control, HUPCL off, receiver on, modem lines ignored and untouched. path: for sentences. */
+/* Exclusive, raw, 8N1, no flow control, HUPCL off, receiver on, modem lines ignored and untouched. path: for
+ * sentences. */
 int serial_tty_take(int fd, const char *path, unsigned baud, struct serial_tty *ret, struct fault *f);
 /* Settings as they were, but HUPCL stays off: closing must not reset the board. */
 void serial_tty_leave(int fd, const struct serial_tty *t);
-/* A pulse on DTR and RTS that resets the usual boards: those that reset on DTR's edge, and those with the two-transistor
- * circuit of ESP boards, which end up running and not in their loader. Takes 150 ms. */
+/* A pulse on DTR and RTS that resets the usual boards: those that reset on DTR's edge, and those with the circuit of
+ * two transistors on ESP boards, which end up running and not in their loader. Takes 150 ms. */
 int serial_tty_reset_board(int fd, const char *path, struct fault *f);
 
 #endif
