@@ -71,6 +71,13 @@ static __always_inline __u64 core_throttle_clock(__u64 ref)
 	return now > since ? total + (now - since) : total;
 }
 
+/* Most queues: core_throttle_clock() would be 0. Plain loads, where that takes two or three calls; q must be one that the
+ * verifier follows, hence live. Kernels before 6.6 are not asked. */
+static __always_inline bool core_never_throttled(struct cfs_rq *q)
+{
+	return bpf_core_field_exists(q->throttled_clock_self_time) && !q->throttled_clock_self_time && !q->throttled_clock_self;
+}
+
 /* For how long a task that is on a CPU has been, in the run queue's clock: from the bookkeeping behind /proc/PID/schedstat
  * (CONFIG_SCHED_INFO). 0 where that is off. */
 static __always_inline __u64 core_ran_ns(struct task_struct *p)

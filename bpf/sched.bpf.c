@@ -56,12 +56,19 @@ static __always_inline void throttle_now(struct task_struct *p, struct acct_thro
 	if (!q || !q->tg || !q->tg->parent)
 		return;
 	thr->ref = (__u64)q;
-	thr->clock = core_throttle_clock((__u64)q);
+	thr->clock = core_never_throttled(q) ? 0 : core_throttle_clock((__u64)q);
 }
 
-static __always_inline __u64 throttle_end(const struct ls_thread *t)
+static __always_inline __u64 throttle_end(struct task_struct *p, const struct ls_thread *t)
 {
-	return t->throttle_ref ? core_throttle_clock(t->throttle_ref) : 0;
+	struct cfs_rq *q;
+
+	if (!core_can_throttle() || !t->throttle_ref)
+		return 0;
+	q = p->se.cfs_rq;
+	if (q && (__u64)q == t->throttle_ref && core_never_throttled(q))
+		return 0;
+	return core_throttle_clock(t->throttle_ref);
 }
 
 /* Observation of a thread begins when it leaves the CPU in an IO wait. Returns when it did, 0 if it does not. */
@@ -152,7 +159,7 @@ static __always_inline void note_back(struct task_struct *p, struct ls_thread *t
 
 static __always_inline void switched_in(struct task_struct *p, struct ls_thread *t, __u64 now)
 {
-	__u64 clock = throttle_end(t), since;
+	__u64 clock = throttle_end(p, t), since;
 	struct ls_cpu *ring = NULL;
 	__u8 was;
 
