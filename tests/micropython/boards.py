@@ -5,12 +5,12 @@ Both give the same: program(path) starts a program from tests/micropython/progra
 reads what the board sent into .stream (a frames.Stream), send() writes bytes to it, and everything ever written is
 in .sent. Arrival times are time.monotonic(), which is the clock of ticks_us on the unix port.
 """
+import ctypes
 import fcntl
 import os
 import re
 import select
 import signal
-import struct
 import subprocess
 import termios
 import time
@@ -20,6 +20,14 @@ import frames
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = os.path.join(HERE, "../../targets/micropython")
+
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent():
+    """A board ends with the test, also when that is killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Board:
@@ -81,6 +89,7 @@ class Unix(Board):
         termios.tcsetattr(slave, termios.TCSANOW, mode)
 
         def own_terminal():
+            die_with_parent()
             os.setsid()
             fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
 
@@ -103,7 +112,7 @@ class CortexM3(Board):
         self.child = subprocess.Popen(
             ["qemu-system-arm", "-machine", "mps2-an385", "-nographic", "-monitor", "null", "-semihosting",
              "-serial", "pty", "-icount", "shift=5,sleep=off", "-kernel", firmware],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            preexec_fn=die_with_parent, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         line = self.child.stdout.readline().decode()
         self.fd = os.open(re.search(r"/dev/pts/\d+", line).group(), os.O_RDWR | os.O_NOCTTY)
         tty.setraw(self.fd)
