@@ -141,10 +141,12 @@ $(BUILD)/unit-tests: $(UNIT_OBJ) $(BUILD)/libloopscope.a
 STAGE = $(MAKE) $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 test:
 	$(Q).ci/deps build test
+	$(Q)+$(STAGE) all unit loopers
+	$(Q)+$(STAGE) sanitize-build
 	$(Q)+$(STAGE) test-only
 
 test-only: all unit loopers
-	$(Q)MAKEFLAGS= BUILD=$(BUILD) tests/run
+	$(Q)MAKEFLAGS= BUILD=$(BUILD) SAN_BUILD=$(SAN_BUILD) tests/run
 
 demo:
 	$(Q).ci/deps build demo
@@ -168,8 +170,12 @@ lint:
 SAN_BUILD ?= $(BUILD)-san
 sanitize:
 	$(Q).ci/deps build test
-	$(Q)+$(STAGE) BUILD=$(SAN_BUILD) SAN=address,undefined CFLAGS='-O1 -g' all unit loopers
+	$(Q)+$(STAGE) sanitize-build
 	$(Q)MAKEFLAGS= BUILD=$(SAN_BUILD) tests/sanitize/run
+
+.PHONY: sanitize-build
+sanitize-build:
+	$(Q)+$(MAKE) BUILD=$(SAN_BUILD) SAN=address,undefined CFLAGS='-O1 -g' all unit loopers
 
 # --- install ----------------------------------------------------------------------------------------------------------
 .PHONY: install uninstall clean help

@@ -1,0 +1,100 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Holds the manual page and the README against the program: what --help and the JSON name must be written there.
+
+usage: docs.py      BUILD in the environment names the build directory; exit status 1 if something is missing
+
+  docs/loopscope.1   every command of `loopscope --help`, every option of `loopscope COMMAND --help`, and no other option
+  README.md          every command, every column of `--columns help`, every field of a line of JSON
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOOPSCOPE = os.path.join(ROOT, os.environ.get("BUILD") or "build", "loopscope")
+GOLDEN = os.path.join(ROOT, "tests", "golden", "sink", "loops.ndjson")
+
+
+def said(*arguments):
+    return subprocess.run([LOOPSCOPE, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True,
+                          timeout=20).stdout
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as f:
+        return f.read()
+
+
+def commands():
+    return re.findall(r"^  (\w+)  +\S", said("--help"), re.M)
+
+
+def options(help_text):
+    """Names as typed: {"-p", "--pid", ...}."""
+    found = set()
+    for short, long in re.findall(r"^  (?:(-\w), |    )(--[\w-]+)", help_text, re.M):
+        found |= {name for name in (short, long) if name}
+    return found
+
+
+def manual_options(manual):
+    """The options that the list in OPTIONS explains."""
+    found = set()
+    for item in re.findall(r"^\.It (Fl .*)$", manual, re.M):
+        found |= {"--" + name for name in re.findall(r"Fl Fl (\w[\w-]*)", item)}
+        found |= {"-" + name for name in re.findall(r"Fl (\w)(?= |$)", item)}
+    return found
+
+
+def fields(value):
+    """Every key of an object, also of those inside it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from fields(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from fields(inner)
+
+
+def missing():
+    manual, readme = read("docs", "loopscope.1"), read("README.md")
+    known = commands()
+    if not known:
+        yield "loopscope --help lists no command: has its layout changed?"
+    all_options = set()
+    for command in known:
+        all_options |= options(said(command, "--help"))
+        if not re.search(r"^\.Ss %s$" % command, manual, re.M):
+            yield "docs/loopscope.1 has no section on the command %s" % command
+        if "loopscope %s" % command not in readme:
+            yield "README.md does not show loopscope %s" % command
+    for name in sorted(all_options - manual_options(manual)):
+        yield "docs/loopscope.1 does not explain the option %s" % name
+    for name in sorted(manual_options(manual) - all_options):
+        yield "docs/loopscope.1 explains an option that no command has: %s" % name
+    columns = re.findall(r"^  ([a-z][a-z0-9-]+) ", said("attach", "--columns", "help"), re.M)
+    if not columns:
+        yield "--columns help lists no column: has its layout changed?"
+    for name in columns:
+        if "`%s`" % name not in readme:
+            yield "README.md does not name the column `%s`" % name
+    with open(GOLDEN, encoding="utf-8") as f:
+        keys = {key for line in f for key in fields(json.loads(line))}
+    for key in sorted(keys):
+        if "`%s`" % key not in readme:
+            yield "README.md does not name the JSON field `%s`" % key
+
+
+def main():
+    wrong = list(missing())
+    for line in wrong:
+        print(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
