@@ -231,8 +231,12 @@ static __always_inline void acct_advance(struct ls_thread *t, __u64 now)
 	if (state >= LS_NR_STATES)
 		state = LS_NONE;
 	t->sum_ns[state] += dt;
+	if (state == LS_IDLE && t->home >= 0)
+		t->points[t->home & (LS_POINTS - 1)].asleep_ns += dt;
 	if (state != LS_TICK_BLOCKED)
 		return;
+	if (t->blocked_point)
+		t->points[(t->blocked_point - 1) & (LS_POINTS - 1)].asleep_ns += dt;
 	acct_blocked(t, t->blocked_nr, t->blocked_abi, dt);
 	if (t->blocked_outer)
 		t->outer_ns += dt;
@@ -263,9 +267,11 @@ static __always_inline void acct_wait_begin(struct ls_thread *t, __u64 now, __u3
 	t->throttle_base = thr->clock;
 }
 
-/* waited: length of the wait since this was last called for it; clock: of t->throttle_ref, now. */
+/* waited: length of the wait since this was last called for it; clock: of t->throttle_ref, now. What the quota took is nobody's
+ * who ran meanwhile; it is taken to be the beginning of the wait, as where a quota is used up it is. */
 static __always_inline void acct_throttled(struct ls_thread *t, __u64 waited, __u64 clock)
 {
+	struct ls_cpu_slot quota = { .tgid = LS_TGID_QUOTA, .comm = "(quota)" };
 	__u64 ns;
 
 	if (!t->throttle_ref || clock <= t->throttle_base)
@@ -275,6 +281,8 @@ static __always_inline void acct_throttled(struct ls_thread *t, __u64 waited, __
 		ns = waited;
 	t->throttle_base += ns;
 	t->throttled_ns += ns;
+	acct_culprit(t, &quota, ns, t->last_ns);
+	t->wait_start_ns += ns;
 }
 
 /* --- the wait point ------------------------------------------------------------------------------------------------ */
@@ -321,6 +329,41 @@ static __always_inline int acct_point_row(const struct ls_thread *t, const struc
 	return now - oldest_ns > 10 * ACCT_SEC ? oldest : deepest;
 }
 
+/* For so long after its beginning, what is learned of a loop's wait point holds for the time before, too. */
+#define ACCT_DOUBT_NS (10 * ACCT_SEC)
+
+/* Takes up to ns out of a row of blocked[] and returns how much there was. */
+ACCT_FN __u64 acct_unblocked(struct ls_thread *t, __u32 nr, __u32 abi, __u64 ns)
+{
+	if (!t)
+		return 0;
+	for (int i = 0; i < LS_BLOCKED; i++) {
+		struct ls_blocked *b = &t->blocked[i];
+
+		if (!b->used || b->nr != nr || b->abi != abi)
+			continue;
+		if (ns > b->ns)
+			ns = b->ns;
+		b->ns -= ns;
+		return ns;
+	}
+	return 0;
+}
+
+/* Observation began inside a callback, and its nested wait was taken for the loop's own until the outer one had come back: what
+ * was slept in each changes places. */
+static __always_inline void acct_swap_points(struct ls_thread *t, const struct ls_point *inner, const struct ls_point *outer)
+{
+	__u64 nested = inner->asleep_ns < t->sum_ns[LS_IDLE] ? inner->asleep_ns : t->sum_ns[LS_IDLE];
+	__u64 own = acct_unblocked(t, outer->nr, outer->abi, outer->asleep_ns);
+
+	t->sum_ns[LS_IDLE] = t->sum_ns[LS_IDLE] - nested + own;
+	t->sum_ns[LS_TICK_BLOCKED] = t->sum_ns[LS_TICK_BLOCKED] - own + nested;
+	t->outer_ns -= own < t->outer_ns ? own : t->outer_ns; /* far out it was, seen from inside */
+	acct_blocked(t, inner->nr, inner->abi, nested);
+	t->naive_idle_ns = t->naive_idle_ns > nested ? t->naive_idle_ns - nested + own : own;
+}
+
 /* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
  * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's.
  * now: t->last_ns, which never goes back. */
@@ -337,6 +380,7 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 	if (!q->count || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi ||
 	    (row != t->home && now - q->last_ns > 60 * ACCT_SEC)) {
 		q->count = 0;
+		q->asleep_ns = 0;
 		q->first_ns = now;
 		q->sp = p->sp;
 		q->nr = p->nr;
@@ -347,6 +391,7 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 	q->last_ns = now;
 	if (q->count != ~0U)
 		q->count++;
+	t->last_point = row;
 	if (t->home < 0) {
 		t->home = row;
 		return 1;
@@ -356,7 +401,13 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 	home = &t->points[t->home & (LS_POINTS - 1)];
 	if (q->count < 2)
 		return 0;
-	if (p->sp >= home->sp || now - home->last_ns > acct_patience(home)) {
+	if (p->sp > home->sp) {
+		if (now - t->birth_ns < ACCT_DOUBT_NS)
+			acct_swap_points(t, home, q);
+		t->home = row;
+		return 1;
+	}
+	if (now - home->last_ns > acct_patience(home)) {
 		t->home = row;
 		return 1;
 	}
@@ -413,8 +464,8 @@ static __always_inline void acct_begin_preempted(struct ls_thread *t, __u64 now,
 /* The wait in progress ends: its culprits and its throttled part are charged. */
 static __always_inline void acct_wait_end(struct ls_thread *t, const struct ls_cpu *c, __u64 clock, __u64 waited)
 {
-	acct_charge(t, c, t->last_ns);
 	acct_throttled(t, waited, clock);
+	acct_charge(t, c, t->last_ns);
 	t->throttle_ref = 0;
 }
 
@@ -503,6 +554,13 @@ ACCT_FN int acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *
 	t->blocked_nr = p->nr;
 	t->blocked_abi = p->abi;
 	t->blocked_outer = acct_outer(t, p);
+	t->blocked_point = 0;
+	if (p->io_wait) {
+		const struct ls_point *q = &t->points[t->last_point & (LS_POINTS - 1)];
+
+		if (q->sp == p->sp && q->nr == p->nr && q->abi == p->abi)
+			t->blocked_point = t->last_point + 1;
+	}
 	return 0;
 }
 
@@ -568,8 +626,8 @@ ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, 
 	began = t->last_ns;
 	acct_advance(t, now);
 	if (acct_waiting(t)) {
-		acct_charge(t, c, t->last_ns);
 		acct_throttled(t, t->last_ns - began, clock);
+		acct_charge(t, c, t->last_ns);
 	}
 	if (t->state == LS_IDLE || t->state == LS_WAIT_IO || (t->flags & (LS_F_IN_IO | LS_F_ENTRY_ONLY)) == LS_F_IN_IO)
 		acct_naive(t, t->last_ns);
@@ -604,11 +662,12 @@ ACCT_FN int acct_io_exit(struct ls_thread *t, __u64 now)
 {
 	if (!t || !(t->flags & LS_F_IN_IO))
 		return 0;
+	if (!acct_on_cpu(t)) /* its switch-in was missed: it came to run at the latest now, a few microseconds late */
+		acct_missed_run(t, now, (const struct ls_cpu *)0, 0);
 	acct_advance(t, now);
 	acct_naive(t, t->last_ns);
 	t->flags &= ~LS_F_IN_IO;
-	if (t->state == LS_IO_CPU)
-		t->state = LS_TICK_CPU;
+	t->state = LS_TICK_CPU;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "bpf/maps.h"
 #include "bpf/place.h"
 #include "bpf/ticks.h"
+#include "bpf/waiters.h"
 
 #define EDGES_STACKS_A_SECOND 2000 /* per thread: about 1 us each */
 #define EDGES_SLOW_A_SECOND 10     /* per thread */
@@ -61,12 +62,16 @@ static __always_inline void send_edge(struct task_struct *p, struct ls_ticks *k,
 /* The loop's own IO wait has ended. */
 static __always_inline void end_io(struct task_struct *p, struct ls_thread *t, struct ls_ticks *k, __u64 now, __s64 ret)
 {
+	bool waits = acct_waiting(t);
+
 	seq_step(&t->seq);
 	seq_step(&k->seq);
 	acct_io_exit(t, now);
 	ticks_exit(k, t, ret, ls_epoch);
 	seq_step(&k->seq);
 	seq_step(&t->seq);
+	if (waits) /* its switch-in was missed */
+		wait_left(t->wait_cpu);
 	/* An empty poll may belong to the wait that follows: it ends no wait in the stream. */
 	if (!ls_stream || k->empty)
 		return;

@@ -142,10 +142,12 @@ static __always_inline bool place_may_wait(struct task_struct *task, struct pt_r
 	return place_io_native(nr & ~0x40000000, &io);
 }
 
-/* An interrupted user program has the vector's complement in orig_ax; a fault its error code, which is not negative. */
+/* Asleep, but in no system call: a page fault. orig_ax does not tell it: the entry code (idtentry,
+ * since 5.8) moves the error code away and leaves -1 there, as for interrupts, which do not sleep but for work on the way out
+ * to user space. */
 static __always_inline bool place_fault(struct pt_regs *regs)
 {
-	return (long)regs->orig_ax >= 0;
+	return (long)regs->orig_ax < 0 || regs->cx != regs->ip;
 }
 
 #elif defined(__TARGET_ARCH_arm64)

@@ -18,6 +18,7 @@
 #define LS_CULPRITS 8  /* processes that had the CPU while it waited */
 #define LS_CPU_RING 128 /* last switches remembered per CPU; power of two */
 #define LS_NO_TIMEOUT (~0ULL)
+#define LS_TGID_QUOTA 0xffffffffU /* a culprit that is no process: the cgroup's quota */
 
 /* The six states of a loop's thread (DESIGN.md, section 2), and "not known yet". Append only. */
 enum ls_state {
@@ -62,6 +63,7 @@ struct ls_point {
 	__s32 nfds;  /* first argument of select, second of poll; -1 elsewhere */
 	__u8 abi;
 	__u8 pad[7];
+	__u64 asleep_ns; /* in it, ever */
 };
 
 struct ls_blocked {
@@ -109,7 +111,9 @@ struct ls_thread {
 	__u64 throttle_base;   /* its throttle clock, up to where throttled_ns has been counted */
 	__u32 wait_cpu;
 	__u8 blocked_outer; /* while TICK_BLOCKED: counts as outer */
-	__u8 pad0[3];
+	__u8 blocked_point; /* while TICK_BLOCKED in a nested IO wait: its row in points[] + 1; else 0 */
+	__u8 last_point;    /* row of the IO wait entered last */
+	__u8 pad0;
 	__u32 edges; /* the value of ls_edges under which its edges are measured; 0: by the scheduler alone */
 	__u32 pad1;
 
@@ -311,10 +315,10 @@ enum ls_counter {
 	LS_NR_COUNTERS = 8,
 };
 
-_Static_assert(sizeof(struct ls_point) == 48, "wire: ls_point");
+_Static_assert(sizeof(struct ls_point) == 56, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
 _Static_assert(sizeof(struct ls_culprit) == 40, "wire: ls_culprit");
-_Static_assert(sizeof(struct ls_thread) == 856, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_thread) == 888, "wire: ls_thread");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
 _Static_assert(sizeof(struct ls_cause) == 72, "wire: ls_cause");
 _Static_assert(sizeof(struct ls_slow) <= sizeof(struct ls_ticks), "wire: ls_slow is built in ls_ticks' room");

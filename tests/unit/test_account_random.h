@@ -169,6 +169,12 @@ static inline const char *thread_shrank(const struct ls_thread *was, const struc
 {
 	if (is->generation != was->generation || was->state == LS_NONE)
 		return is->generation < was->generation ? "fewer execs" : NULL;
+	/* In its first seconds a thread may turn out to have been found inside a callback: what was slept in the nested wait and
+	 * in its own then change places, once. */
+	if (is->home != was->home && is->last_ns - is->birth_ns < ACCT_DOUBT_NS)
+		return is->sum_ns[LS_IDLE] + is->sum_ns[LS_TICK_BLOCKED] < was->sum_ns[LS_IDLE] + was->sum_ns[LS_TICK_BLOCKED] ?
+			       "asleep" :
+			       NULL;
 	for (int i = 0; i < LS_NR_STATES; i++)
 		if (is->sum_ns[i] < was->sum_ns[i])
 			return "a state's sum";

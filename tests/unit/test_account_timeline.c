@@ -10,7 +10,7 @@
 
 TestSuite(account_timeline, .timeout = 300);
 
-#define HOGS 8 /* as many as there are rows: none is "other" */
+#define HOGS (LS_CULPRITS - 1) /* one row for the quota: none is "other" */
 #define N_NRS 6
 
 static const uint32_t block_nrs[N_NRS] = { NR_READ, NR_FSYNC, NR_FUTEX, LS_NR_PAGE_FAULT, 35, NR_EPOLL };
@@ -62,22 +62,30 @@ static void pass(struct life *l, enum ls_state state, uint64_t ns)
 static void pass_waiting(struct life *l, enum ls_state state)
 {
 	unsigned turns = 1 + (unsigned)below(&l->seed, LS_CPU_RING);
-	uint64_t throttled = 0, waited = 0;
+	uint64_t throttled = 0, waited = 0, ns[LS_CPU_RING], left;
+	uint32_t hog[LS_CPU_RING];
 
 	for (unsigned i = 0; i < turns; i++) {
-		uint32_t hog = (uint32_t)below(&l->seed, HOGS);
-		uint64_t ns = random_ns(&l->seed, 5 * MS);
-		struct event e = { .kind = EV_RING, .at = l->now, .cpu = l->cpu, .tgid = hog };
+		struct event e = { .kind = EV_RING, .at = l->now, .cpu = l->cpu };
 
+		e.tgid = hog[i] = (uint32_t)below(&l->seed, HOGS);
+		ns[i] = random_ns(&l->seed, 5 * MS);
 		l->event(l, &e);
-		l->truth.hog[hog] += ns;
-		waited += ns;
-		pass(l, state, ns);
+		waited += ns[i];
+		pass(l, state, ns[i]);
 	}
 	if (chance(&l->seed, 30))
 		throttled = waited ? below(&l->seed, waited + 1) : 0;
 	l->clock += throttled;
 	l->truth.throttled += throttled;
+	/* The quota had the beginning, whoever ran meanwhile. */
+	left = throttled;
+	for (unsigned i = 0; i < turns; i++) {
+		uint64_t quota = ns[i] < left ? ns[i] : left;
+
+		left -= quota;
+		l->truth.hog[hog[i]] += ns[i] - quota;
+	}
 }
 
 static void switch_in(struct life *l)
@@ -209,6 +217,7 @@ static void expect_truth(const struct life *l)
 		snprintf(comm, sizeof(comm), "hog-%u", i);
 		assert_ns(culprit_ns(t, i, comm), l->truth.hog[i]);
 	}
+	assert_ns(culprit_ns(t, LS_TGID_QUOTA, "(quota)"), l->truth.throttled);
 	assert_ns(t->blocked_other_ns + t->culprit_other_ns, 0);
 	assert_whole(t);
 }

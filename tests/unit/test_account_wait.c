@@ -183,13 +183,13 @@ Test(account_wait, the_ring_wraps)
 	struct ls_cpu cpu = { 0 };
 
 	for (uint32_t i = 0; i < 3 * LS_CPU_RING + 5; i++)
-		ring_switch(&cpu, (1 + i) * MS, i, "past");
+		ring_switch(&cpu, (1 + i) * MS / 10, i, "past");
 	wake(&t, 120 * MS);
 	for (uint32_t i = 0; i < LS_CPU_RING - 1; i++)
 		ring_switch(&cpu, (121 + i) * MS, 500 + i % 2, "hog");
 	acct_run(&t, (121 + LS_CPU_RING - 1) * MS, &cpu, 0);
-	assert_ns(culprit_ns(&t, 500, "hog"), 8 * MS);
-	assert_ns(culprit_ns(&t, 501, "hog"), 7 * MS);
+	assert_ns(culprit_ns(&t, 500, "hog"), LS_CPU_RING / 2 * MS);
+	assert_ns(culprit_ns(&t, 501, "hog"), (LS_CPU_RING / 2 - 1) * MS);
 	assert_ns(culprit_ns(&t, 3 * LS_CPU_RING + 4, "past"), 1 * MS);
 	assert_ns(t.culprit_other_ns, 0);
 	assert_whole(&t);
@@ -201,11 +201,11 @@ Test(account_wait, what_is_older_than_the_ring_is_other)
 	struct ls_cpu cpu = { 0 };
 
 	wake(&t, 120 * MS);
-	for (uint32_t i = 0; i < 40; i++)
+	for (uint32_t i = 0; i < LS_CPU_RING + 24; i++)
 		ring_switch(&cpu, (120 + 10 * i) * MS, 7, "hog");
-	acct_run(&t, 520 * MS, &cpu, 0);
+	acct_run(&t, (120 + 10 * (LS_CPU_RING + 24)) * MS, &cpu, 0);
 	assert_ns(culprit_ns(&t, 7, "hog"), 10 * LS_CPU_RING * MS);
-	assert_ns(t.culprit_other_ns, 10 * (40 - LS_CPU_RING) * MS);
+	assert_ns(t.culprit_other_ns, 10 * 24 * MS);
 	assert_whole(&t);
 }
 

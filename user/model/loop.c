@@ -190,6 +190,19 @@ static void delta_waited(const struct loop_sample *before, const struct loop_sam
 	}
 }
 
+/* The source may have learned that what it took for one kind of sleep was the other (account.h, acct_swap_points): the state that
+ * shrank gave to the one that grew, and that part is not this interval's. Returns how much. */
+static double trade(const struct loop_sample *before, const struct loop_sample *now, enum loop_state from, enum loop_state to,
+		    uint64_t ns[LOOP_NR_STATES])
+{
+	uint64_t given = since(now->state_ns[from], before->state_ns[from]);
+
+	if (given > ns[to])
+		given = ns[to];
+	ns[to] -= given;
+	return (double)given;
+}
+
 /* The states' shares: they sum to 1 whatever the samples say. A missed switch that the source mended after `before` may have
  * taken time from a state that `before` had already counted: that one counts as 0 now, and the others, which got the time
  * a second time, are cut to the interval. NAN where no state has any time. */
@@ -202,6 +215,8 @@ static void delta_states(const struct loop_sample *before, const struct loop_sam
 		ns[i] = since(before ? before->state_ns[i] : 0, now->state_ns[i]);
 		sum += (double)ns[i];
 	}
+	if (before)
+		sum -= trade(before, now, LOOP_IDLE, LOOP_TICK_BLOCKED, ns) + trade(before, now, LOOP_TICK_BLOCKED, LOOP_IDLE, ns);
 	if (park_is_idle) {
 		parked = since(blocked_ns(before, "futex"), blocked_ns(now, "futex"));
 		if (parked > ns[LOOP_TICK_BLOCKED])

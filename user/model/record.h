@@ -22,6 +22,7 @@
 #define LOOP_COMM_LEN 16
 #define LOOP_BLOCKED_MAX 8
 #define LOOP_WAITED_MAX 8
+#define LOOP_WAITED_QUOTA (-2) /* pid of what is no process: the cgroup's CPU quota */
 
 /* Reaches JSON and disk by name: append only. */
 enum record_source {
@@ -47,7 +48,7 @@ enum edge_kind {
 
 /* A loop's identity: a PID alone is reused, and exec turns a thread into another program. */
 struct loop_id {
-	uint32_t pid;        /* tgid in the root PID namespace */
+	uint32_t pid;        /* tgid in the root PID namespace; 0: no process (a board) */
 	uint32_t tid;        /* thread in the root PID namespace */
 	uint64_t start_ns;   /* thread's start, CLOCK_BOOTTIME */
 	uint32_t generation; /* counts execs seen while watched */
@@ -65,7 +66,7 @@ struct blocked_share {
 
 struct waited_share {
 	char comm[LOOP_COMM_LEN];
-	int64_t pid; /* -1: "other", what did not fit the table; 0: the CPU was idle (wake-up latency) */
+	int64_t pid; /* -1: "other", what did not fit the table; 0: the CPU was idle (wake-up latency); LOOP_WAITED_QUOTA */
 	double share;
 };
 
@@ -106,6 +107,9 @@ struct loop_record {
 	bool ended;            /* the loop ended within this interval */
 };
 
+struct task_record;   /* model/task.h */
+struct source_record; /* model/source_record.h */
+
 /* One reporting interval of one source: what a sink gets. */
 struct interval {
 	double ts;         /* unix seconds at its end */
@@ -118,6 +122,10 @@ struct interval {
 	double steal;      /* share of all CPUs' time that the hypervisor took; NAN unknown */
 	int64_t lost;      /* events lost by the source as a whole in this interval, -1 unknown */
 	bool last;         /* nothing follows */
+	const struct task_record *tasks; /* of all loops; those of one loop stand together */
+	size_t n_tasks;
+	const struct source_record *sources; /* those that have something to say of themselves */
+	size_t n_sources;
 };
 
 /* "kernel", "calibrated", "sched", ...: names as in JSON; static strings. */

@@ -52,7 +52,12 @@ static void cost_text(const struct column *c, const struct loop_record *r, char 
 
 static void id_text(const struct column *c, const struct loop_record *r, char dst[CELL_SIZE])
 {
-	snprintf(dst, CELL_SIZE, "%" PRIu32, FIELD(uint32_t, c, r));
+	uint32_t id = FIELD(uint32_t, c, r);
+
+	if (id)
+		snprintf(dst, CELL_SIZE, "%" PRIu32, id);
+	else
+		set_unknown(dst);
 }
 
 static void count_text(const struct column *c, const struct loop_record *r, char dst[CELL_SIZE])
@@ -174,7 +179,7 @@ static void waited_for_text(const struct column *c, const struct loop_record *r,
 		set_unknown(dst);
 	else if (w->pid == 0)
 		format_top(dst, w->share, "(wake-up)", SIZE_MAX);
-	else if (w->pid < 0)
+	else if (w->pid == -1)
 		format_top(dst, w->share, "(others)", SIZE_MAX);
 	else
 		format_top(dst, w->share, w->comm, sizeof(w->comm));
