@@ -43,7 +43,7 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	int own, was, was_empty;
 	bool waits;
 
-	if (!t)
+	if (!t || !ls_edges) /* being let go: the returns may be gone already */
 		return 0;
 	k = ticks_of(p);
 	if (!k)
@@ -103,7 +103,7 @@ static __always_inline int io_exit(struct task_struct *p, __s64 ret)
 		return 0;
 	}
 	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
-	if (!t || t->edges != ls_edges)
+	if (!t || !ls_edges || t->edges != ls_edges)
 		return 0;
 	end_io(p, t, k, bpf_ktime_get_ns(), ret);
 	return 0;

@@ -84,10 +84,10 @@ LS_MAP struct ls_map_counters ls_counters SEC(".maps");
 
 /* Room to build a thread's state in: it is larger than the BPF stack. One for the switch (runs with interrupts off), one for
  * the iterators (interrupts on). */
-enum { LS_SCRATCH_EVENT = 0, LS_SCRATCH_ITER = 1, LS_SCRATCH_EDGE = 2 };
+enum { LS_SCRATCH_EVENT = 0, LS_SCRATCH_ITER = 1, LS_SCRATCH_EDGE = 2, LS_SCRATCH_LOOK = 3 };
 struct ls_map_scratch {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 3);
+	__uint(max_entries, 4);
 	__type(key, __u32);
 	__type(value, struct ls_snap);
 };

@@ -329,3 +329,42 @@ int BPF_PROG(ls_sched_process_fork, struct task_struct *parent, struct task_stru
 		count(LS_C_NO_STORAGE);
 	return 0;
 }
+
+/* A loop that is never out of work never sleeps, and unless it happens to be preempted in its IO wait no switch tells it
+ * from any program that computes. A look at each CPU now and then finds it there. */
+SEC("perf_event")
+int ls_look(void *ctx)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct acct_place place = {};
+	struct ls_thread *t;
+	struct pt_regs *regs;
+	__u64 now;
+
+	if (!p->pid || p->flags & PF_KTHREAD)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	if (!regs || !place_may_wait(p, regs))
+		return 0;
+	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	if (t ? t->edges || t->state != LS_TICK_CPU : !may_begin(p))
+		return 0;
+	place_read(p, &place, false);
+	if (!place.io_wait)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (!t) {
+		t = begin_room(LS_SCRATCH_LOOK);
+		if (!t)
+			return 0;
+		acct_begin_running(t, now);
+		acct_note_point(t, &place, now);
+		publish(p, t);
+		return 0;
+	}
+	write_begin(t);
+	acct_advance(t, now);
+	acct_note_point(t, &place, t->last_ns);
+	write_end(t);
+	return 0;
+}

@@ -35,6 +35,7 @@ static inline struct loop_record fixture_unknown(void)
 		.load = NAN, .busy = NAN, .wait = NAN, .idle = NAN, .spin = NAN, .naive_load = NAN,
 		.io_cpu = NAN, .tick_cpu = NAN, .tick_blocked = NAN, .wait_io = NAN, .wait_tick = NAN, .throttled = NAN,
 		.io_waits = -1, .ticks = -1, .io_sleeps = -1, .lost = -1, .observer_cost = NAN,
+		.events_per_wait = NAN, .late_us = NAN, .late_wait_us = NAN, .slow_ticks = -1,
 	};
 }
 

@@ -8,7 +8,7 @@
 void json_interval(struct json_writer *w, const struct interval *iv)
 {
 	json_line_begin(w, "interval");
-	json_put_decimal(w, "ts", iv->ts, 3);
+	json_put_decimal(w, "ts", iv->ts, 6);
 	json_put_decimal(w, "interval_s", iv->interval_s, 6);
 	json_put_integer(w, "seq", iv->seq);
 	json_put_integer(w, "loops", (int64_t)iv->n_loops);

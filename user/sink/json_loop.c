@@ -99,16 +99,21 @@ static void additions(struct json_writer *w, const struct loop_record *r)
 	json_put_integer(w, "generation", r->id.generation);
 	json_put_boolean(w, "in_progress_only", r->in_progress_only);
 	json_put_boolean(w, "ended", r->ended);
+	json_put_decimal(w, "events_per_wait", r->events_per_wait, 3);
+	json_put_micros(w, "late_us", r->late_us);
+	json_put_micros(w, "late_wait_us", r->late_wait_us);
+	json_put_count(w, "slow_ticks", r->slow_ticks);
+	json_put_boolean(w, "over_budget", r->over_budget);
 }
 
 void json_loop(struct json_writer *w, const struct loop_record *r)
 {
 	json_line_begin(w, "loop");
-	json_put_decimal(w, "ts", r->ts, 3);
+	json_put_decimal(w, "ts", r->ts, 6);
 	json_put_decimal(w, "interval_s", r->interval_s, 6);
 	json_put_text(w, "source", record_source_name(r->source), SIZE_MAX);
-	json_put_integer(w, "pid", r->id.pid);
-	json_put_integer(w, "tid", r->id.tid);
+	json_put_count(w, "pid", r->id.pid ? (int64_t)r->id.pid : -1);
+	json_put_count(w, "tid", r->id.tid ? (int64_t)r->id.tid : -1);
 	json_put_count(w, "nspid", r->nspid);
 	json_put_text(w, "comm", r->comm, sizeof(r->comm));
 	json_put_text(w, "thread", r->thread, sizeof(r->thread));

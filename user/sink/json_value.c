@@ -237,6 +237,9 @@ void json_put_decimal(struct json_writer *w, const char *key, double v, int deci
 	for (int i = 0; i < decimals; i++)
 		scale *= 10;
 	scaled = v * scale;
+	/* No more digits than a double tells. */
+	for (; decimals > 0 && fabs(scaled) >= (double)JSON_DIGITS_MAX; decimals--)
+		scaled /= 10;
 	if (!is_known(v) || decimals > JSON_DECIMALS_MAX)
 		json_put_null(w, key);
 	else if (fabs(scaled) < (double)JSON_DIGITS_MAX)

@@ -224,6 +224,8 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 	kernel_cost_start(&k->cost);
 	err = attach_programs(k, f);
 	if (!err)
+		kernel_sampling_look(&k->sampling, k->skel->progs.ls_look);
+	if (!err)
 		err = begin_watching(k, o, f);
 	/* Last: an edge of a thread that is found asleep meets a state that knows it. */
 	if (!err)

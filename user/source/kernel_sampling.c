@@ -13,15 +13,8 @@
 
 #include "lib/cleanup.h"
 
-static void add_thread(struct kernel_sampling *s, struct bpf_program *prog, pid_t tid)
+static void add(struct kernel_sampling *s, struct bpf_program *prog, struct perf_event_attr *attr, pid_t tid, int cpu)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.sample_period = KERNEL_SAMPLE_PERIOD_NS,
-		.inherit = 1,
-	};
 	struct bpf_link *link;
 	int fd;
 
@@ -29,7 +22,7 @@ static void add_thread(struct kernel_sampling *s, struct bpf_program *prog, pid_
 		s->refused++;
 		return;
 	}
-	fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	fd = (int)syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0) {
 		s->refused++;
 		return;
@@ -41,6 +34,34 @@ static void add_thread(struct kernel_sampling *s, struct bpf_program *prog, pid_
 		return;
 	}
 	s->links[s->n++] = link; /* owns the fd from here on */
+}
+
+static void add_thread(struct kernel_sampling *s, struct bpf_program *prog, pid_t tid)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_TASK_CLOCK,
+		.sample_period = KERNEL_SAMPLE_PERIOD_NS,
+		.inherit = 1,
+	};
+
+	add(s, prog, &attr, tid, -1);
+}
+
+void kernel_sampling_look(struct kernel_sampling *s, struct bpf_program *prog)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_freq = KERNEL_LOOK_HZ,
+		.freq = 1,
+	};
+	int cpus = libbpf_num_possible_cpus();
+
+	for (int cpu = 0; cpu < cpus; cpu++) /* one that is offline is refused */
+		add(s, prog, &attr, -1, cpu);
 }
 
 void kernel_sampling_add(struct kernel_sampling *s, struct bpf_program *prog, pid_t pid)
