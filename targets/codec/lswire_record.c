@@ -225,7 +225,7 @@ int lsw_record_put(uint8_t *p, size_t room, const struct lsw_record *r)
 
 int lsw_record_get(const uint8_t *p, size_t n, struct lsw_record *ret_r)
 {
-	struct lsw_record r;
+	struct lsw_record r = { 0 };
 	const struct field *f;
 	size_t len, tail;
 

@@ -277,7 +277,7 @@ static int sort(struct observation *ob, struct interval *iv, struct fault *f)
 
 int observation_report(struct observation *ob, bool last, struct fault *f)
 {
-	struct interval iv;
+	struct interval iv = {};
 	int err = round_trip(ob, &iv, f);
 
 	if (!err)

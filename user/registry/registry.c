@@ -96,6 +96,7 @@ static int number_all(struct registry *r, struct fault *f)
 {
 	int err = 0;
 
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers is what is sorted */
 	qsort(r->probes, r->n_probes, sizeof(r->probes[0]), by_priority);
 	for (size_t i = 0; i < r->n_probes; i++)
 		for (size_t k = 0; !err && k < r->probes[i]->n_rules; k++)

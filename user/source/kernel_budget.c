@@ -35,6 +35,7 @@ void kernel_budget_pulse(struct kernel_budget *b, const struct ls_pulse *p, doub
 	struct paying *l;
 
 	b->now_ns = p->now_ns;
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): uthash reads the key, which is whole, by bytes */
 	HASH_FIND(hh, b->loops, &id, sizeof(id), l);
 	if (!l) {
 		l = calloc(1, sizeof(*l));

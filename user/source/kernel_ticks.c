@@ -54,6 +54,7 @@ static struct measured *find(struct kernel_ticks *k, uint32_t tid, uint64_t star
 	struct measured_id id = { .start_ns = start_ns, .tid = tid };
 	struct measured *m;
 
+	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): uthash reads the key, which is whole, by bytes */
 	HASH_FIND(hh, k->loops, &id, sizeof(id), m);
 	return m;
 }

@@ -97,7 +97,7 @@ static int attach_all(struct kernel_source *k, pid_t pid, struct bpf_link *ret[N
 /* The kernel can walk one process's threads since f0d74c4da1f0 (6.1); before it, all of them are walked. */
 int kernel_walk_add(struct kernel_source *k, pid_t pid)
 {
-	struct bpf_link *links[N_WALKS];
+	struct bpf_link *links[N_WALKS] = { NULL };
 	int err = -ENOSPC;
 
 	if (k->walk_all)
