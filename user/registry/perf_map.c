@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,15 @@ static int add_line(struct perf_map *m, char *line)
 	return 0;
 }
 
+/* The rest of a line that is longer than any name: a name may look like an entry. */
+static void skip_line(FILE *in, size_t *bytes)
+{
+	int c;
+
+	while (*bytes < PERF_MAP_MAX_BYTES && (c = getc(in)) != EOF && c != '\n')
+		++*bytes;
+}
+
 /* The whole file again: it is rewritten by some compilers, appended to by most. */
 static void read_again(struct perf_map *m)
 {
@@ -124,9 +134,13 @@ static void read_again(struct perf_map *m)
 	drop_entries(m);
 	m->size = st.st_size;
 	while (bytes < PERF_MAP_MAX_BYTES && fgets(line, sizeof(line), in)) {
+		bool whole = strchr(line, '\n') != NULL;
+
 		bytes += strlen(line);
 		if (add_line(m, line))
 			break;
+		if (!whole)
+			skip_line(in, &bytes);
 	}
 	qsort(m->entries, m->n, sizeof(m->entries[0]), by_start);
 }
