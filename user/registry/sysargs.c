@@ -55,15 +55,18 @@ static ssize_t read_memory(pid_t pid, uint64_t addr, void *to, size_t n)
 	return process_vm_readv(pid, &local, 1, &remote, 1, 0);
 }
 
-/* A path in the target's memory, up to the end of its page: what lies beyond may not be mapped. */
+/* A path in the target's memory. Page by page: the one after its end may not be mapped. */
 static bool read_path(pid_t pid, uint64_t addr, char *ret, size_t size)
 {
-	size_t n = 4096 - (addr & 4095);
+	size_t first = 4096 - (addr & 4095), want = size - 1;
+	struct iovec local = { ret, want };
+	struct iovec remote[2] = { { (void *)(uintptr_t)addr, first < want ? first : want },
+				   { (void *)(uintptr_t)(addr + first), first < want ? want - first : 0 } };
 	ssize_t got;
 
 	if (!addr)
 		return false;
-	got = read_memory(pid, addr, ret, n < size - 1 ? n : size - 1);
+	got = process_vm_readv(pid, &local, 1, remote, 2, 0);
 	if (got <= 0)
 		return false;
 	ret[got] = '\0';
