@@ -35,6 +35,7 @@ struct name {
 struct range {
 	uint64_t start, end;
 	bool vdso; /* the kernel's own, which is no file */
+	bool file;
 };
 
 struct process {
@@ -157,16 +158,16 @@ static void report_mapping(Dwfl *dwfl, pid_t pid, char *line)
 
 static void note_code(struct process *p, const char *line)
 {
-	unsigned long long start, end;
+	unsigned long long start, end, inode;
 	struct range *r;
 	char x;
 
-	if (sscanf(line, "%llx-%llx %*c%*c%c", &start, &end, &x) != 3 || x != 'x')
+	if (sscanf(line, "%llx-%llx %*c%*c%c%*c %*x %*x:%*x %llu", &start, &end, &x, &inode) != 4 || x != 'x')
 		return;
 	r = reallocarray(p->code, p->n_code + 1, sizeof(*r));
 	if (!r)
 		return;
-	r[p->n_code++] = (struct range){ start, end, strstr(line, "[vdso]") != NULL };
+	r[p->n_code++] = (struct range){ start, end, strstr(line, "[vdso]") != NULL, inode != 0 };
 	p->code = r;
 }
 
@@ -264,7 +265,9 @@ static char *module_offset(const char *module, uint64_t offset)
 
 static char *look_up(struct process *p, uint64_t addr)
 {
-	Dwfl_Module *mod = p->dwfl ? dwfl_addrmodule(p->dwfl, addr) : NULL;
+	const struct range *code = code_at(p, addr);
+	/* libdwfl takes what follows a file's last page for a part of it: JIT code is put just there. */
+	Dwfl_Module *mod = p->dwfl && code->file ? dwfl_addrmodule(p->dwfl, addr) : NULL;
 	const char *symbol, *jit, *module;
 	GElf_Off offset;
 	Dwarf_Addr start;
@@ -275,8 +278,8 @@ static char *look_up(struct process *p, uint64_t addr)
 		jit = p->jit ? perf_map_find(p->jit, addr) : NULL;
 		if (jit)
 			return strdup(jit);
-		if (code_at(p, addr)->vdso)
-			return module_offset("[vdso]", addr - code_at(p, addr)->start);
+		if (code->vdso)
+			return module_offset("[vdso]", addr - code->start);
 		return asprintf(&text, "[anonymous code]+0x%llx", (unsigned long long)addr) < 0 ? NULL : text;
 	}
 	symbol = dwfl_module_addrinfo(mod, addr, &offset, &sym, NULL, NULL, NULL);
