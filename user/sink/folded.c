@@ -12,6 +12,8 @@
 #include "sink/output.h"
 #include "sink/sink.h"
 
+#define NAME_SHOWN 1024
+
 struct folded_sink {
 	struct sink sink; /* first: the ops get this */
 	FILE *out;
@@ -22,11 +24,14 @@ static int folded_interval(struct sink *s, const struct interval *iv, struct fau
 	return 0;
 }
 
-/* ';' and line ends have a meaning here, and control characters none in any name. */
+/* ';' has a meaning here, and so have line ends. Tools refuse a file that is no UTF-8. */
 static void frame(FILE *out, const char *name)
 {
-	for (const unsigned char *p = (const unsigned char *)name; *p; p++)
-		putc(*p == ';' ? ':' : *p < 0x20 || *p == 0x7f ? '?' : *p, out);
+	char safe[4 * NAME_SHOWN];
+
+	text_escape_control(safe, sizeof(safe), name, NAME_SHOWN);
+	for (const char *p = safe; *p; p++)
+		putc(*p == ';' ? ':' : *p, out);
 }
 
 static int folded_summary(struct sink *sink, const struct slow_summary *sum, struct fault *f)
