@@ -101,7 +101,7 @@ static void facts(void *arg, const struct loop_sample *s, struct loop_facts *ret
 	ret->cgroup = p->cgroup ? strdup(p->cgroup) : NULL;
 	rt = registry_recognise(ob->registry, (pid_t)s->id.pid, s->wait_syscall, s->thread);
 	ret->runtime = rt->name;
-	ret->runtime_known = rt->source != NULL;
+	ret->runtime_known = strcmp(rt->name, "unknown") != 0;
 	ret->park_is_idle = rt->park_is_idle;
 	ret->stdin_is_tty = s->wait_nfds == 1 && stdin_is_tty(p);
 }

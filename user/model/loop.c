@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "lib/cleanup.h"
-#include "model/hist.h"
 
 /* A worker spends most of its life parked outside the frames in which it once polled. */
 #define WORKER_OUTER_SHARE 0.5
@@ -228,21 +227,6 @@ static void delta_states(const struct loop_sample *before, const struct loop_sam
 		ret_part[i] = sum > 0 ? (double)ns[i] / sum : NAN;
 }
 
-static struct quantiles quantiles(const struct hist *h)
-{
-	struct quantiles q = {};
-
-	if (!h || !h->n)
-		return q;
-	q.known = true;
-	q.p50 = (double)hist_quantile(h, 0.5) / 1e3;
-	q.p90 = (double)hist_quantile(h, 0.9) / 1e3;
-	q.p99 = (double)hist_quantile(h, 0.99) / 1e3;
-	q.p999 = (double)hist_quantile(h, 0.999) / 1e3;
-	q.max = (double)h->max / 1e3;
-	return q;
-}
-
 static void delta_ticks(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
 {
 	uint64_t late_n, waits;
@@ -257,12 +241,10 @@ static void delta_ticks(const struct loop_sample *before, const struct loop_samp
 	r->ticks = (int64_t)since(before ? before->ticks : 0, now->ticks);
 	r->spin = (double)since(before ? before->spin_ns : 0, now->spin_ns) / wall;
 	r->slow_ticks = (int64_t)since(before ? before->slow_ticks : 0, now->slow_ticks);
-	r->tick_us = quantiles(now->tick_hist);
-	if (now->edges == EDGES_UPROBE) {
-		r->io_cpu = NAN;
+	r->tick_us = now->tick_us;
+	if (now->edges == EDGES_UPROBE)
 		return;
-	}
-	r->io_us = quantiles(now->io_hist);
+	r->io_us = now->io_us;
 	if (waits)
 		r->events_per_wait = (double)since(before ? before->io_events : 0, now->io_events) / (double)waits;
 	late_n = since(before ? before->late_n : 0, now->late_n);
@@ -302,9 +284,13 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 	memcpy(r.comm, f->comm, LOOP_COMM_LEN);
 	memcpy(r.thread, now->thread, LOOP_COMM_LEN);
 	r.interval_s = wall / 1e9;
-	if (now->edges != EDGES_SCHED)
+	/* Edges that were let go within the interval have left a part in io_cpu, which alone means nothing. */
+	if (now->edges == EDGES_SCHED || now->edges == EDGES_UPROBE)
+		r.tick_cpu = part[LOOP_TICK_CPU] + part[LOOP_IO_CPU];
+	else {
 		r.io_cpu = part[LOOP_IO_CPU];
-	r.tick_cpu = part[LOOP_TICK_CPU];
+		r.tick_cpu = part[LOOP_TICK_CPU];
+	}
 	r.tick_blocked = part[LOOP_TICK_BLOCKED];
 	r.wait_io = part[LOOP_WAIT_IO];
 	r.wait_tick = part[LOOP_WAIT_TICK];

@@ -10,8 +10,6 @@
 
 #include "model/record.h"
 
-struct hist;
-
 enum loop_state {
 	LOOP_IDLE,
 	LOOP_IO_CPU,
@@ -44,7 +42,7 @@ struct loop_sample {
 	/* Only where the edges are measured: */
 	uint64_t io_waits, ticks, spin_ns, io_events, slow_ticks;
 	uint64_t late_n, late_ns, late_wait_ns; /* timeouts that overran, by how much, of that waiting for the CPU */
-	const struct hist *tick_hist, *io_hist; /* ns, of the time since the last sample; the source's; NULL unknown */
+	struct quantiles tick_us, io_us;        /* of the time since the last sample */
 	bool over_budget;                       /* measuring the edges has cost too much: paused */
 	char thread[LOOP_COMM_LEN];
 	const char *wait_syscall; /* static */

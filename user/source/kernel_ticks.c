@@ -11,7 +11,6 @@
 #include <bpf/bpf.h>
 
 #include "lib/cleanup.h"
-#include "model/hist.h"
 #include "source/syscalls.h"
 
 _Static_assert(LS_HIST_BUCKETS == HIST_BUCKETS && LS_HIST_SUB_BITS == HIST_SUB_BITS && LS_HIST_LIMIT_BITS == HIST_LIMIT_BITS,
@@ -28,7 +27,7 @@ struct measured_id {
 struct measured {
 	struct measured_id id;
 	struct ls_ticks last; /* as read last time: for the differences */
-	struct hist tick, io; /* of the interval */
+	struct quantiles tick_us, io_us; /* of the interval */
 	uint64_t stalled_start_ns, tell_again_ns; /* the tick in progress that was told, and at what age it is told again */
 	unsigned round;
 	UT_hash_handle hh;
@@ -96,6 +95,21 @@ static void difference(struct hist *h, const uint32_t *now, const uint32_t *befo
 		h->max = h->min;
 }
 
+static struct quantiles quantiles(const struct hist *h)
+{
+	struct quantiles q = {};
+
+	if (!h->n)
+		return q;
+	q.known = true;
+	q.p50 = (double)hist_quantile(h, 0.5) / 1e3;
+	q.p90 = (double)hist_quantile(h, 0.9) / 1e3;
+	q.p99 = (double)hist_quantile(h, 0.99) / 1e3;
+	q.p999 = (double)hist_quantile(h, 0.999) / 1e3;
+	q.max = (double)h->max / 1e3;
+	return q;
+}
+
 /* The maximum of the epoch that has just ended: the kernel opens a new one with the first edge after the change. */
 static uint64_t ended_epoch_max(const struct ls_ticks *t, uint32_t epoch, uint64_t now_max, uint64_t before_max)
 {
@@ -112,12 +126,19 @@ int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint
 		m = add(k, s->tid, s->start_boottime_ns);
 	if (!m)
 		return -ENOMEM;
-	difference(&m->tick, s->k.tick_hist, m->last.tick_hist, s->k.tick_sum_ns - m->last.tick_sum_ns,
-		   ended_epoch_max(&s->k, epoch, s->k.tick_max_ns, s->k.tick_max_before_ns));
-	difference(&m->io, s->k.io_hist, m->last.io_hist, s->k.io_sum_ns - m->last.io_sum_ns,
-		   ended_epoch_max(&s->k, epoch, s->k.io_max_ns, s->k.io_max_before_ns));
-	m->last = s->k;
 	m->round = k->round;
+	m->tick_us = m->io_us = (struct quantiles){};
+	if (s->k.ticks != m->last.ticks) {
+		difference(&k->hist, s->k.tick_hist, m->last.tick_hist, s->k.tick_sum_ns - m->last.tick_sum_ns,
+			   ended_epoch_max(&s->k, epoch, s->k.tick_max_ns, s->k.tick_max_before_ns));
+		m->tick_us = quantiles(&k->hist);
+	}
+	if (s->k.io_waits != m->last.io_waits || s->k.io_sum_ns != m->last.io_sum_ns) {
+		difference(&k->hist, s->k.io_hist, m->last.io_hist, s->k.io_sum_ns - m->last.io_sum_ns,
+			   ended_epoch_max(&s->k, epoch, s->k.io_max_ns, s->k.io_max_before_ns));
+		m->io_us = quantiles(&k->hist);
+	}
+	m->last = s->k;
 	return 0;
 }
 
@@ -136,8 +157,8 @@ void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s)
 	s->late_wait_ns = m->last.late_wait_ns;
 	s->slow_ticks = m->last.slow_ticks;
 	if (m->round == k->round) {
-		s->tick_hist = &m->tick;
-		s->io_hist = &m->io;
+		s->tick_us = m->tick_us;
+		s->io_us = m->io_us;
 	}
 }
 

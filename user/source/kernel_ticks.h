@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/wire.h"
+#include "model/hist.h"
 #include "model/loop.h"
 #include "model/tick_report.h"
 #include "source/kernel.h"
@@ -23,13 +24,14 @@ struct kernel_ticks {
 	kernel_edge_fn edge;
 	void *arg;
 	int stacks_fd;
+	struct hist hist; /* room to work in */
 };
 
 void kernel_ticks_free(struct kernel_ticks *k);
 /* A reading begins: the intervals' histograms are those since the last one. */
 void kernel_ticks_begin(struct kernel_ticks *k);
 int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint32_t epoch);
-/* Adds what is measured of this loop to its sample; the histograms are valid until the next kernel_ticks_begin(). */
+/* Adds what is measured of this loop to its sample. */
 void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s);
 /* Forgets loops that were not seen in the last readings. */
 void kernel_ticks_end(struct kernel_ticks *k);
