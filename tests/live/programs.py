@@ -46,7 +46,7 @@ def start_nginx(start, **_):
 # no observer of waits can see it.
 def start_node(start, work=0.002):
     node = start([require_program("node"), os.path.join(SOURCES, "openloop.js"), 10, work * 1e3], READY)
-    return Target("node", node.pid, "libuv", ("epoll_pwait",), 0.15)
+    return Target("node", node.pid, "libuv", ("epoll_pwait", "epoll_wait"), 0.15)
 
 
 def start_asyncio(start, work=0.002):
