@@ -153,7 +153,7 @@ def too_busy(starved):
 class Truth:
     """What a loop logged about itself, read at any moment between its first and last line."""
 
-    FIELDS = ("cpu", "delay", "blocked", "throttled")
+    FIELDS = ("cpu", "delay", "blocked", "throttled", "ticks")
 
     def __init__(self, lines, starved):
         self.starved = starved
@@ -261,6 +261,17 @@ def check_attach(run):
         shares_are_true(record, truth_of(run, "attach", "vm-epoll"))
 
 
+def check_edges(run):
+    """Here fentry works, so auto takes it; and every tick is counted."""
+    truth = truth_of(run, "attach", "vm-epoll")
+    for record in loop_records(run.steps["attach"]):
+        require(record["edges"] == "fentry", f"auto took {record['edges']}, fentry works on this kernel")
+        end, length = record["ts"], record["interval_s"]
+        ticks = (truth.at("ticks", end) - truth.at("ticks", end - length)) * 1e9  # at() divides, as times need it
+        require(abs(record["ticks"] - ticks) <= 2, f"{record['ticks']} ticks, truth {ticks:.1f}")
+        require(abs(record["io_waits"] - record["ticks"]) <= 1, f"{record['io_waits']} waits, {record['ticks']} ticks")
+
+
 def check_contended(run):
     record = one(loop_records(run.steps["contended"]), "vm-epoll")
     require(record["wait"] > 0.05, f"wait is only {record['wait']:.4f} beside a CPU hog")
@@ -301,6 +312,7 @@ def working_checks():
         yield f"scan-{name.removeprefix('vm-')}", lambda run, name=name: check_scan(name, run)
     yield "scan-nothing-else", check_no_strangers
     yield "attach", check_attach
+    yield "edges", check_edges
     yield "contended", check_contended
     yield "throttled", check_throttled
     yield "no-btf", check_no_btf
