@@ -85,9 +85,11 @@ class Errors(Command):
         """In a mount namespace where the kernel's BTF is hidden."""
         unshare = require_program("unshare")
         program = self.looper("poll")
-        hide = "mount -t tmpfs none /sys/kernel/btf && exec \"$0\" attach -p %d -c 1" % program.pid
-        done = subprocess.run([unshare, "-m", "sh", "-c", hide, LOOPSCOPE], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        # In a chroot the root is no mount point, so that the namespace can't be made private as a whole.
+        hide = ("mount --make-rprivate /sys && mount -t tmpfs none /sys/kernel/btf && "
+                "exec \"$0\" attach -p %d -c 1" % program.pid)
+        done = subprocess.run([unshare, "--propagation", "unchanged", "-m", "sh", "-c", hide, LOOPSCOPE],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT, check=False)
         self.assert_fault(done, IMPOSSIBLE, r"BTF")
 
     def test_malformed_probe_file(self):

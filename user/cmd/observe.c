@@ -200,11 +200,12 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 	ob->f = f;
 	err = open_sink(ob, f);
 	if (!err)
-		err = registry_load(NULL, &ob->registry, f);
-	if (!err)
 		err = tracker_new(&to, &ob->tracker);
+	/* Before the probe files: without privileges, that is the cause to tell, even where those can't be read either. */
 	if (!err)
 		err = open_source(ob, o, f);
+	if (!err)
+		err = registry_load(NULL, &ob->registry, f);
 	if (!err)
 		err = round_trip(ob, &first, f);
 	if (err) {
