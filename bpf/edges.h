@@ -88,6 +88,27 @@ static __always_inline void stop_loop(struct task_struct *p, struct ls_ticks *k,
 	send_edge(p, k, LS_EV_LOOP_STOP, now, 0, 0);
 }
 
+static __always_inline bool asks_poll(const struct acct_place *place)
+{
+#if defined(__TARGET_ARCH_x86)
+	return place->abi == LS_ABI_NATIVE && (place->nr == 7 || place->nr == 271);
+#elif defined(__TARGET_ARCH_arm64)
+	return place->abi == LS_ABI_NATIVE && place->nr == 73;
+#else
+	return false;
+#endif
+}
+
+/* The fds of a poll are mostly on the stack: when the tick is told, something else is there. So the first is read now. */
+static __always_inline void note_polled(struct ls_cause *c)
+{
+	__u32 fd;
+
+	c->args[3] = 0;
+	if (c->args[1] && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)c->args[0]))
+		c->args[3] = LS_POLLED_KNOWN | fd;
+}
+
 /* A measured thread falls asleep in a tick: where, in case the tick gets slow. */
 static __always_inline void note_block(void *ctx, struct ls_ticks *k, __u64 now, const struct acct_place *place,
 				       const struct place_args *args)
@@ -102,6 +123,8 @@ static __always_inline void note_block(void *ctx, struct ls_ticks *k, __u64 now,
 	c->args[1] = args->a[1];
 	c->args[2] = args->a[2];
 	c->args[3] = args->a[3];
+	if (asks_poll(place))
+		note_polled(c);
 	c->stack = take_stack(ctx, k, now);
 }
 

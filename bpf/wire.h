@@ -148,6 +148,7 @@ struct ls_cpu {
 #define LS_SAMPLES 16 /* different stacks sampled per tick */
 #define LS_STACK_FRAMES 64
 #define LS_NO_STACK (-1)
+#define LS_POLLED_KNOWN (1ULL << 32) /* args[3] of poll and ppoll: this and the first fd that they ask for */
 
 /* Kinds as in user/model/slow_tick.h. Append only. */
 enum ls_cause_kind {

@@ -179,6 +179,25 @@ Test(sysargs, a_poll_is_the_fds_it_asks_for)
 	end_process(pid);
 }
 
+/* When it is told, the array that was on the stack is something else. */
+Test(sysargs, a_poll_whose_array_is_gone_is_its_first_fd)
+{
+	struct pollfd fds[2] = { { .fd = 12345, .events = POLLIN }, { .fd = 23456, .events = POLLIN } };
+	char got[256];
+	int pipes[2];
+	pid_t pid;
+
+	cr_assert_eq(pipe(pipes), 0);
+	pid = other_process();
+	sysargs_describe(pid, "poll", (uint64_t[4]){ (uintptr_t)fds, 1, 0, SYSARGS_POLLED_KNOWN | (uint32_t)pipes[0] }, got, sizeof(got));
+	cr_assert_str_eq(got, "poll(1 fd: pipe)");
+	sysargs_describe(pid, "poll", (uint64_t[4]){ 16, 2, 0, SYSARGS_POLLED_KNOWN | (uint32_t)pipes[0] }, got, sizeof(got));
+	cr_assert_str_eq(got, "poll(2 fds: pipe, ...)");
+	sysargs_describe(pid, "poll", (uint64_t[4]){ (uintptr_t)fds, 2, 0, SYSARGS_POLLED_KNOWN | 12345 }, got, sizeof(got));
+	cr_assert_str_eq(got, "poll(2 fds: fd 12345, fd 23456)");
+	end_process(pid);
+}
+
 Test(sysargs, paths_are_read_from_the_process)
 {
 	static char path[] = "/some/where";

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,28 +185,41 @@ static void describe_fd(pid_t pid, int fd, char *ret, size_t size)
 		snprintf(ret, size, "%.*s", PATH_SHOWN, target);
 }
 
-/* struct pollfd: int fd, short events, short revents. */
+/* How many of the fds that are polled can be told: all that are shown while their array still begins as it did. Else something else
+ * is in its place by now, and the first is known alone. */
+static uint64_t polled_fds(pid_t pid, const uint64_t args[4], int fd[POLL_FDS_SHOWN])
+{
+	struct pollfd fds[POLL_FDS_SHOWN];
+	uint64_t n = args[1] < POLL_FDS_SHOWN ? args[1] : POLL_FDS_SHOWN;
+	bool known = args[3] & SYSARGS_POLLED_KNOWN;
+	ssize_t size = (ssize_t)(n * sizeof(fds[0]));
+
+	if (!n)
+		return 0;
+	fd[0] = (int)(uint32_t)args[3];
+	if (read_memory(pid, args[0], fds, (size_t)size) != size || (known && fds[0].fd != fd[0]))
+		return known;
+	for (uint64_t i = 0; i < n; i++)
+		fd[i] = fds[i].fd;
+	return n;
+}
+
 static void describe_poll(pid_t pid, const uint64_t args[4], char *ret, size_t size)
 {
-	struct {
-		int fd;
-		short events, revents;
-	} fds[POLL_FDS_SHOWN];
-	uint64_t n = args[1] < POLL_FDS_SHOWN ? args[1] : POLL_FDS_SHOWN;
+	int fd[POLL_FDS_SHOWN];
+	uint64_t n = polled_fds(pid, args, fd);
 	size_t used;
 
 	snprintf(ret, size, "%" PRIu64 " fd%s", args[1], args[1] == 1 ? "" : "s");
-	if (!n || read_memory(pid, args[0], fds, n * sizeof(fds[0])) != (ssize_t)(n * sizeof(fds[0])))
-		return;
 	for (uint64_t i = 0; i < n; i++) {
 		char what[PATH_SHOWN];
 
-		describe_fd(pid, fds[i].fd, what, sizeof(what));
+		describe_fd(pid, fd[i], what, sizeof(what));
 		used = strlen(ret);
 		snprintf(ret + used, size - used, "%s %s", i ? "," : ":", what);
 	}
 	used = strlen(ret);
-	if (args[1] > n)
+	if (n && args[1] > n)
 		snprintf(ret + used, size - used, ", ...");
 }
 

@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Of poll and ppoll, args[3] is no argument: this and the first fd, as it was when the call slept; 0 unknown. */
+#define SYSARGS_POLLED_KNOWN (1ull << 32)
+
 /* name: the call's name; args: its first four arguments. Writes a NUL-terminated text, cut at size. Hostile bytes in paths are
  * left raw: sinks escape. */
 void sysargs_describe(pid_t pid, const char *name, const uint64_t args[4], char *ret, size_t size);

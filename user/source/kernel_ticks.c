@@ -15,6 +15,7 @@
 
 _Static_assert(LS_HIST_BUCKETS == HIST_BUCKETS && LS_HIST_SUB_BITS == HIST_SUB_BITS && LS_HIST_LIMIT_BITS == HIST_LIMIT_BITS,
 	       "both sides cut durations into the same buckets");
+_Static_assert(LS_POLLED_KNOWN == 1ull << 32, "as registry/sysargs.h takes it");
 _Static_assert(LS_STACK_FRAMES <= STACK_FRAMES_MAX, "stacks");
 
 #define FORGET_AFTER_ROUNDS 3
