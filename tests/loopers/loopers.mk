@@ -14,6 +14,8 @@ loopers: $(LOOPERS)
 $(LOOPER_OUT)/io_uring: LOOPER_LIBS := -luring
 $(LOOPER_OUT)/libevent: LOOPER_LIBS := -levent
 $(LOOPER_OUT)/libev: LOOPER_LIBS := -lev
+$(LOOPER_OUT)/ticker: LOOPER_LIBS := -lm
+$(LOOPER_OUT)/ticker.o: LOOPER_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
 $(LOOPER_OUT)/%.o: $(LOOPER_DIR)/%.c
 	@mkdir -p $(@D)

@@ -130,6 +130,47 @@ static void name_cause(struct observe_ticks *t, const struct tick_report *r, con
 				!symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
 }
 
+static bool same_cause(const struct slow_cause *a, const struct slow_cause *b)
+{
+	if (a->kind != b->kind || strcmp(a->what, b->what) || a->stack.n != b->stack.n || a->stack.incomplete != b->stack.incomplete)
+		return false;
+	for (size_t i = 0; i < a->stack.n; i++)
+		if (strcmp(a->stack.frame[i], b->stack.frame[i]))
+			return false;
+	return true;
+}
+
+static int by_us(const void *a, const void *b)
+{
+	const struct slow_cause *x = a, *y = b;
+
+	return x->us < y->us ? 1 : x->us > y->us ? -1 : 0;
+}
+
+/* Stacks that differ by the place in a function have the same names: they are one cause. */
+static size_t name_causes(struct observe_ticks *t, const struct tick_report *r, struct slow_cause *causes)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_causes && n < SLOW_CAUSES_MAX; i++) {
+		struct slow_cause *c = &causes[n];
+		size_t same = 0;
+
+		name_cause(t, r, &r->cause[i], t->what[n], c);
+		while (same < n && !same_cause(&causes[same], c))
+			same++;
+		if (same == n) {
+			n++;
+			continue;
+		}
+		causes[same].us += c->us;
+		if (c->samples > 0)
+			causes[same].samples = c->samples + (causes[same].samples > 0 ? causes[same].samples : 0);
+	}
+	qsort(causes, n, sizeof(*causes), by_us);
+	return n;
+}
+
 int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, struct fault *f)
 {
 	_cleanup_free_ struct slow_cause *causes = calloc(SLOW_CAUSES_MAX, sizeof(*causes));
@@ -156,8 +197,7 @@ int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, str
 	memcpy(s.comm, r->thread, LOOP_COMM_LEN);
 	memcpy(s.thread, r->thread, LOOP_COMM_LEN);
 	t->who(t->arg, &r->id, s.comm, &s.runtime);
-	for (; s.n_causes < r->n_causes && s.n_causes < SLOW_CAUSES_MAX; s.n_causes++)
-		name_cause(t, r, &r->cause[s.n_causes], t->what[s.n_causes], &causes[s.n_causes]);
+	s.n_causes = name_causes(t, r, causes);
 	err = slow_sums_add(t->sums, &s);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "out of memory");
