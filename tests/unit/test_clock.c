@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdlib.h>
 
 #include "lib/cleanup.h"
 #include "model/clock.h"
@@ -234,4 +235,25 @@ Test(clock, nonsense_is_ignored)
 		board_clock_one_way(k, (int64_t)(next_random(&seed) >> 4), (int64_t)(next_random(&seed) >> 4));
 	cr_assert(board_clock_fit(k, &fit));
 	clock_fit_host(&fit, INT64_MAX / 16);
+}
+
+/* While it is too early to tell a drift the offset is the quickest exchange's, wherever among the others that came. */
+Test(clock, before_a_drift_is_known_the_quickest_ping_counts)
+{
+	static const int64_t ms = 1000000, delay[] = { 9, 1, 7, 12 };
+	struct board_clock c;
+	struct clock_fit fit;
+
+	board_clock_reset(&c);
+	for (size_t i = 0; i < sizeof(delay) / sizeof(delay[0]); i++) {
+		int64_t at = (int64_t)i * 150 * ms, offset = 5000 * ms;
+
+		/* all of the delay on the way back */
+		board_clock_ping(&c, at + offset, at, at, at + offset + delay[i] * ms);
+	}
+	cr_assert(board_clock_fit(&c, &fit));
+	cr_assert_eq(fit.method, CLOCK_PINGS);
+	cr_assert(isnan(fit.drift_ppm));
+	cr_assert_eq(fit.error_ns, ms / 2);
+	cr_assert_leq(llabs(fit.offset_ns - 5000 * ms), fit.error_ns, "%ld", fit.offset_ns);
 }

@@ -156,14 +156,6 @@ struct board_options {
 	void *arg;
 };
 
-struct margin {
-	double mean, worst;   /* shares; NAN unknown */
-	double worst_ago_s;   /* board time since the worst window ended */
-	double window_s;      /* length of the windows */
-	int64_t windows;      /* wholly seen */
-	double beyond;        /* at most this share of windows is worse than the worst, with 95 % confidence */
-};
-
 /* What a loop record has no place for. */
 struct board_summary {
 	const char *name;     /* what the board calls itself, "" unknown */

@@ -50,12 +50,14 @@ void board_window_advance(struct board *b, uint64_t dt, bool idle, bool known)
 {
 	uint64_t w = window_ticks(b), part, whole;
 
-	if (b->has_sync || w == 0)
+	if (b->has_sync)
 		return;
 	if (known) {
 		b->win.sum_len += dt;
 		b->win.sum_idle += idle ? dt : 0;
 	}
+	if (w == 0) /* the clock's rate is not known yet */
+		return;
 	if (!b->win.begun) {
 		b->win.begun = true;
 		b->win.t = b->now;

@@ -98,7 +98,8 @@ static void loop_record(struct board *b, struct loop_record *r, const struct sca
 		.cgroup = "", .runtime = "", .wait_syscall = "", .wait_fd = -1,
 		.load = NAN, .busy = NAN, .wait = NAN, .idle = NAN, .spin = NAN, .naive_load = NAN,
 		.io_cpu = NAN, .tick_cpu = NAN, .tick_blocked = NAN, .wait_io = NAN, .wait_tick = NAN, .throttled = NAN,
-		.io_waits = -1, .ticks = -1, .io_sleeps = -1, .observer_cost = NAN,
+		.io_waits = -1, .ticks = -1, .io_sleeps = -1, .slow_ticks = -1, .repaired = -1, .events_per_wait = NAN,
+		.late_us = NAN, .late_wait_us = NAN, .observer_cost = NAN,
 	};
 	snprintf(r->comm, sizeof(r->comm), "%.*s", (int)sizeof(r->comm) - 1, b->o.label);
 	snprintf(r->thread, sizeof(r->thread), "%.*s", (int)sizeof(r->thread) - 1, b->name[0] ? b->name : b->o.label);

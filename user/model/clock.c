@@ -267,6 +267,18 @@ static double ping_offset(const struct clock_series *s, double slope, double end
 	return sy / sw;
 }
 
+/* Too short a time for any drift to matter: the quickest exchange alone, not the last one, is as good as error_ns says. */
+static void take_quickest(const struct clock_series *s, struct clock_fit *fit)
+{
+	const struct clock_point *best = &s->p[0];
+
+	for (unsigned i = 1; i < s->n; i++)
+		if (s->p[i].delay_ns < best->delay_ns)
+			best = &s->p[i];
+	fit->board_ns = best->board_ns;
+	fit->offset_ns = best->diff_ns;
+}
+
 /*
  * Offset by pings where there are any: one-way it cannot be told from the least delay. Drift by whichever has the
  * smaller error: frames come far more often than pings.
@@ -289,8 +301,11 @@ bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit)
 	a = fit_series(&c->one_way, false);
 	b = fit_series(&c->pings, true);
 	best = b.error < a.error ? &b : &a;
-	if (isinf(best->error))
+	if (isinf(best->error)) {
+		if (pings)
+			take_quickest(s, ret_fit);
 		return true;
+	}
 	/* A fast board: its time grows faster than the host's, so host minus board falls. */
 	ret_fit->drift_ppm = -best->slope / 1000;
 	ret_fit->drift_error_ppm = best->error / 1000;
@@ -304,4 +319,9 @@ int64_t clock_fit_host(const struct clock_fit *f, int64_t board_ns)
 	double drift = isnan(f->drift_ppm) ? 0 : f->drift_ppm;
 
 	return board_ns + f->offset_ns - (int64_t)llround((double)(board_ns - f->board_ns) * drift / 1e6);
+}
+
+const char *clock_method_name(enum clock_method m)
+{
+	return m == CLOCK_PINGS ? "pings" : m == CLOCK_ONE_WAY ? "one-way" : NULL;
 }

@@ -69,6 +69,8 @@ enum clock_method {
 	CLOCK_PINGS = 2,
 };
 
+const char *clock_method_name(enum clock_method m); /* as in JSON; static strings; NULL for CLOCK_NONE */
+
 struct clock_fit {
 	enum clock_method method;
 	int64_t offset_ns; /* host minus board at board_ns; one-way: the least delay is in it */

@@ -77,7 +77,8 @@ struct loop_event {
 	char thread[LOOP_COMM_LEN];
 	const char *runtime;
 	double timeout_us; /* IO_START: NAN where the call has none */
-	int64_t count;     /* IO_END: events returned, -1 on error; GAP: records lost */
+	int64_t count;     /* IO_END: events returned, -1 on error; GAP: records lost, -1 unknown */
+	const char *what;  /* GAP: of what kind they are, where the source tells; else NULL */
 };
 
 /* Where slow time went, over a whole run: for the summary at the end and for folded stacks. */

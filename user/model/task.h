@@ -32,6 +32,15 @@ struct span_stats {
 	double min, p50, p90, p99, max, total; /* NAN while n is 0 */
 };
 
+/* How much more fits: the share of time that is still free. */
+struct margin {
+	double mean, worst;   /* shares; NAN unknown */
+	double worst_ago_s;   /* board time since the worst window ended */
+	double window_s;      /* length of the windows */
+	int64_t windows;      /* wholly seen */
+	double beyond;        /* at most this share of windows is worse than the worst, with 95 % confidence */
+};
+
 struct task_record {
 	double ts;         /* unix seconds at the interval's end */
 	double interval_s; /* what the shares below are shares of */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * json.c - the NDJSON sink: a line per loop, then a line for the interval, then a flush.
+ * json.c - the NDJSON sink: a line per loop, task and source, then a line for the interval, then a flush.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,14 +19,22 @@ struct json_sink {
 static int json_sink_interval(struct sink *s, const struct interval *iv, struct fault *f)
 {
 	struct json_sink *js = (struct json_sink *)s;
-	int err;
+	int err = 0;
 
-	for (size_t i = 0; i < iv->n_loops; i++) {
+	for (size_t i = 0; i < iv->n_loops && !err; i++) {
 		json_loop(&js->line, &iv->loops[i]);
 		err = json_line_end(&js->line, js->out, f);
-		if (err)
-			return err;
 	}
+	for (size_t i = 0; i < iv->n_tasks && !err; i++) {
+		json_task(&js->line, &iv->tasks[i]);
+		err = json_line_end(&js->line, js->out, f);
+	}
+	for (size_t i = 0; i < iv->n_sources && !err; i++) {
+		json_source(&js->line, &iv->sources[i]);
+		err = json_line_end(&js->line, js->out, f);
+	}
+	if (err)
+		return err;
 	json_interval(&js->line, iv);
 	err = json_line_end(&js->line, js->out, f);
 	return err ? err : output_flush(js->out, f);

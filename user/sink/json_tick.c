@@ -44,8 +44,8 @@ void json_slow_tick(struct json_writer *w, const struct slow_tick *t)
 	json_line_begin(w, "slow_tick");
 	json_put_decimal(w, "ts", t->ts, 6);
 	json_put_text(w, "source", record_source_name(t->source), SIZE_MAX);
-	json_put_integer(w, "pid", t->id.pid);
-	json_put_integer(w, "tid", t->id.tid);
+	json_put_count(w, "pid", t->id.pid ? (int64_t)t->id.pid : -1);
+	json_put_count(w, "tid", t->id.tid ? (int64_t)t->id.tid : -1);
 	json_put_text(w, "comm", t->comm, sizeof(t->comm));
 	json_put_text(w, "runtime", t->runtime, SIZE_MAX);
 	json_put_integer(w, "start_ns", (int64_t)t->start_ns);
@@ -88,8 +88,8 @@ void json_event(struct json_writer *w, const struct loop_event *e)
 	json_put_decimal(w, "ts", e->ts, 6);
 	json_put_integer(w, "ns", (int64_t)e->mono_ns);
 	json_put_text(w, "source", record_source_name(e->source), SIZE_MAX);
-	json_put_integer(w, "pid", e->id.pid);
-	json_put_integer(w, "tid", e->id.tid);
+	json_put_count(w, "pid", e->id.pid ? (int64_t)e->id.pid : -1);
+	json_put_count(w, "tid", e->id.tid ? (int64_t)e->id.tid : -1);
 	json_put_text(w, "comm", e->comm, sizeof(e->comm));
 	json_put_text(w, "runtime", e->runtime, SIZE_MAX);
 	if (e->kind == EVENT_IO_START)
@@ -97,5 +97,7 @@ void json_event(struct json_writer *w, const struct loop_event *e)
 	if (e->kind == EVENT_IO_END)
 		json_put_count(w, "events", e->count);
 	if (e->kind == EVENT_GAP)
-		json_put_integer(w, "lost", e->count);
+		json_put_count(w, "lost", e->count);
+	if (e->kind == EVENT_GAP && e->what)
+		json_put_text(w, "what", e->what, SIZE_MAX);
 }

@@ -17,6 +17,7 @@
 #include "sink/output.h"
 #include "sink/sink.h"
 #include "sink/table_note.h"
+#include "sink/table_task.h"
 #include "sink/table_tick.h"
 #include "sink/terminal.h"
 
@@ -124,12 +125,16 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 	struct layout l;
 
 	if (iv->n_loops == 0) {
-		table_note_no_loops(mem, iv);
+		if (!iv->n_sources) /* a source says itself why */
+			table_note_no_loops(mem, iv);
 	} else {
 		layout_choose(&s->request, s->kind, iv, current_width(s), &l);
 		if (print_rows(s, &l, iv, true, mem) < 0)
 			return -ENOMEM;
 	}
+	if (table_tasks(mem, iv, s->colour) < 0)
+		return -ENOMEM;
+	table_sources(mem, iv);
 	table_notes(mem, iv, true);
 	return 0;
 }
@@ -170,13 +175,20 @@ static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *
 	bool header;
 
 	if (iv->n_loops == 0) {
-		say_no_loops(s, iv, mem);
+		if (!iv->n_sources)
+			say_no_loops(s, iv, mem);
 	} else {
 		header = begin_block(s, iv, mem);
 		if (print_rows(s, &s->layout, iv, header, mem) < 0)
 			return -ENOMEM;
 		s->rows_under_header += iv->n_loops;
 	}
+	if (table_tasks(mem, iv, s->colour) < 0)
+		return -ENOMEM;
+	/* The next row of a loop stands far below its header: it gets another one. */
+	if (iv->n_tasks)
+		s->rows_under_header = ROWS_PER_HEADER;
+	s->rows_under_header += table_sources(mem, iv);
 	/* The same number each second would be noise. */
 	s->rows_under_header += table_notes(mem, iv, iv->n_asleep != s->asleep_said);
 	s->asleep_said = iv->n_asleep;

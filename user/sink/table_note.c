@@ -20,7 +20,7 @@ static const char *plural(uint64_t n)
 
 static unsigned note_lost(FILE *mem, const struct interval *iv)
 {
-	if (iv->lost <= 0)
+	if (iv->lost <= 0 || iv->n_sources) /* a source says itself what that means */
 		return 0;
 	fprintf(mem, "# %" PRId64 " event%s lost: some time may be missing above, or stand in the wrong column\n",
 		iv->lost, plural((uint64_t)iv->lost));
@@ -31,6 +31,8 @@ static unsigned note_contradictions(FILE *mem, const struct interval *iv)
 {
 	uint64_t contradictions = 0, loops = 0;
 
+	if (iv->n_sources)
+		return 0;
 	for (size_t i = 0; i < iv->n_loops; i++) {
 		if (iv->loops[i].lost <= 0)
 			continue;

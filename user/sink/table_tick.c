@@ -99,10 +99,12 @@ size_t table_slow_tick(FILE *out, const struct slow_tick *t)
 	put_us(out, t->duration_us);
 	fprintf(out, "%s: ", t->in_progress ? ", still running" : "");
 	put_bytes(out, t->thread, sizeof(t->thread));
-	fprintf(out, " (pid %u", t->id.pid);
+	if (t->id.pid)
+		fprintf(out, " (pid %u", t->id.pid);
 	if (t->id.tid != t->id.pid)
 		fprintf(out, ", tid %u", t->id.tid);
-	fputc(')', out);
+	if (t->id.pid)
+		fputc(')', out);
 	if (t->events >= 0)
 		fprintf(out, ", %" PRId64 " event%s", t->events, t->events == 1 ? "" : "s");
 	if (t->suppressed > 0)

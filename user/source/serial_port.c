@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "lib/cleanup.h"
 #include "source/serial_tty.h"
@@ -31,6 +32,7 @@ struct serial_port {
 	int fd;
 	bool borrowed; /* standard input */
 	bool regular;
+	bool no_line; /* its baud rate means nothing */
 	struct serial_tty tty;
 };
 
@@ -56,7 +58,7 @@ const char *serial_port_name(const struct serial_port *p)
 
 uint64_t serial_port_byte_ns(const struct serial_port *p)
 {
-	return p->kind == SERIAL_PORT_TTY ? BITS_A_BYTE * 1000000000ull / p->baud : 0;
+	return p->kind == SERIAL_PORT_TTY && !p->no_line ? BITS_A_BYTE * 1000000000ull / p->baud : 0;
 }
 
 bool serial_port_low_latency(const struct serial_port *p)
@@ -201,6 +203,13 @@ static int open_failed(const char *path, int err, struct fault *f)
 	}
 }
 
+/* Pseudo-terminals and boards with USB of their own (CDC-ACM) take any baud rate and carry bytes at once: Documentation/
+ * admin-guide/devices.txt has the numbers. */
+static bool has_no_line(dev_t device)
+{
+	return (major(device) >= 136 && major(device) <= 143) || major(device) == 166;
+}
+
 static int open_path(struct serial_port *p, const char *path, bool reset, struct fault *f)
 {
 	/* First without a wish to write: a file may be read-only. O_NONBLOCK, or a port without carrier would block. */
@@ -215,6 +224,7 @@ static int open_path(struct serial_port *p, const char *path, bool reset, struct
 	if (S_ISDIR(st.st_mode))
 		return fault(f, -EISDIR, EXIT_FAILED, "%s is a directory: a port or a file is meant", path);
 	p->regular = S_ISREG(st.st_mode);
+	p->no_line = has_no_line(st.st_rdev);
 	if (!isatty(fd)) {
 		p->kind = SERIAL_PORT_FILE;
 		p->fd = TAKE_FD(fd);

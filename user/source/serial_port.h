@@ -51,7 +51,7 @@ enum serial_port_kind serial_port_kind(const struct serial_port *p);
 bool serial_port_is_live(const struct serial_port *p);
 /* What the port is called; the stable name where it has one. */
 const char *serial_port_name(const struct serial_port *p);
-/* Nanoseconds a byte takes on the line (10 bits), 0 where there is no baud rate. */
+/* Nanoseconds a byte takes on the line (10 bits), 0 where there is no baud rate or it means nothing (pty, USB CDC). */
 uint64_t serial_port_byte_ns(const struct serial_port *p);
 /* Whether the driver was asked successfully not to hold bytes back. */
 bool serial_port_low_latency(const struct serial_port *p);

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes frames of the loopscope wire, written from targets/PROTOCOL.md alone: what a board would send.
+
+A FakeBoard sits on the far end of a pty and keeps sums that agree with the steps it tells, as a real one does.
+"""
+import binascii
+import contextlib
+import os
+import select
+import struct
+import threading
+import time
+import tty
+
+HZ = 1000000
+
+
+def frame(seq, t0, boot, records):
+    body = struct.pack("<BBIH", 0xE1, seq & 0xFF, t0 & 0xFFFFFFFF, boot) + records
+    body += struct.pack("<I", binascii.crc32(body))
+    return b"\0" + b"".join(bytes([len(p) + 1]) + p for p in body.split(b"\0")) + b"\0"
+
+
+def name(ident, text, kind=0, inst=0):
+    return struct.pack("<BHBHB", 0xF0, ident, kind, inst, len(text)) + text
+
+
+def run(ident, dt, dur):
+    return struct.pack("<BHII", 0xF1, ident, dt, dur)
+
+
+def idle(dt, slept):
+    return struct.pack("<BIHI", 0xF5, dt, 0xFFFF, slept)
+
+
+def opened(ident, dt, ran):
+    return struct.pack("<BHII", 0xF7, ident, dt, ran)
+
+
+def totals(ident, runs, busy, longest):
+    return struct.pack("<BHIQI", 0xF9, ident, runs, busy, longest)
+
+
+def sync(frames, busy, idle_ticks, dt=0, rate=3, flags=0, dropped=0):
+    return struct.pack("<BIBBBBIIIQQQ", 0xFA, dt, 1, 32, rate, flags, HZ, frames, dropped, busy, idle_ticks, 0)
+
+
+def answer(nonce, rx, tx):
+    return struct.pack("<BHII", 0xFB, nonce, rx & 0xFFFFFFFF, tx & 0xFFFFFFFF)
+
+
+class Pty:
+    """.path is for the program under test; .heard is all that it said. The slave stays open here, so that nothing is lost
+    while nobody else has it open; hang_up() is what an unplugged adapter looks like."""
+
+    def __init__(self):
+        self.master, self.slave = os.openpty()
+        tty.setraw(self.slave)
+        self.path = os.ttyname(self.slave)
+        self.heard = b""
+
+    def send(self, data):
+        """All of it, listening meanwhile: neither side may wait for the other."""
+        deadline = time.monotonic() + 60
+        while data:
+            readable, writable, _ = select.select([self.master], [self.master], [], 1)
+            if readable:
+                self.listen(0)
+            if writable:
+                data = data[os.write(self.master, data[:1024]):]
+            if time.monotonic() > deadline:
+                raise AssertionError("nobody reads from %s" % self.path)
+
+    def listen(self, seconds):
+        while select.select([self.master], [], [], seconds)[0]:
+            self.heard += os.read(self.master, 4096)
+            seconds = 0
+        return self.heard
+
+    def hang_up(self):
+        for fd in (self.slave, self.master):
+            if fd is not None:
+                os.close(fd)
+        self.master = self.slave = None
+
+    close = hang_up
+
+
+class FakeBoard:
+    """Ten milliseconds of its life a beat: task 3 works for 2 ms, the rest is idle."""
+
+    def __init__(self, pty, boot=1):
+        self.pty, self.boot = pty, boot
+        self.t, self.seq, self.busy, self.idle, self.runs = 0, 0, 0, 0, 0
+
+    def records(self, records, lose=False):
+        data = frame(self.seq, self.t, self.boot, records)
+        self.seq += 1
+        if not lose:
+            self.pty.send(data)
+
+    def hello(self):
+        self.records(sync(self.seq, self.busy, self.idle) + name(0, b"testboard", 4) + name(3, b"work"))
+
+    def beat(self, lose=False):
+        self.records(run(3, 2000, 2000) + idle(8000, 8000), lose)
+        self.t += 10000
+        self.runs += 1
+        self.busy += 2000
+        self.idle += 8000
+
+    def sums(self):
+        self.records(sync(self.seq, self.busy, self.idle) + totals(3, self.runs, self.busy, 2000))
+
+
+class Cable:
+    """Joins two ptys, for two programs that both want to open a port."""
+
+    def __init__(self, one, other):
+        self.ends, self.over, self.bytes = (one, other), threading.Event(), {one: b"", other: b""}
+        self.thread = threading.Thread(target=self._carry, daemon=True)
+        self.thread.start()
+
+    def _carry(self):
+        to = dict(zip(self.ends, reversed(self.ends)))
+        while not self.over.is_set():
+            for fd in select.select(self.ends, [], [], 0.1)[0]:
+                with contextlib.suppress(OSError):
+                    data = os.read(fd, 4096)
+                    self.bytes[fd] += data
+                    while data and select.select([], [to[fd]], [], 5)[1]:
+                        data = data[os.write(to[fd], data):]
+
+    def close(self):
+        self.over.set()
+        self.thread.join()

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* serial_line.c - see serial_line.h. */
+#include "cmd/serial_line.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+
+#include "lib/cleanup.h"
+#include "source/serial_port.h"
+
+#define PIECE 16384
+#define PIECES 16           /* read in one turn of the loop, so that timers and signals have theirs */
+#define PULSE_NS 50000000ull
+#define QUIET_NS 100000000ull
+#define REOPEN_NS 250000000ull
+#define UNANSWERED_MAX 8    /* questions for the clock without an answer: from then on one in UNANSWERED_MAX is sent */
+
+struct serial_line {
+	struct serial_line_options o;
+	struct serial_port *port;
+	struct serial_stream *stream;
+	struct board *board;
+	struct evloop *loop;
+	struct ev_source *input; /* the port's fd, or a timer where it cannot be polled; NULL while the port is away */
+	struct fault *f;
+	int err;                 /* of a callback within serial_stream_feed() */
+
+	uint64_t last_arrival, away_since;
+	bool quiet_told;
+	bool at_end;             /* serial_stream_end() was called */
+
+	/* of this opening */
+	uint8_t first[2];
+	size_t n_first;
+	bool greeted, started, greet_due;
+	bool deaf;               /* the board's line takes no bytes */
+
+	uint16_t nonce;
+	unsigned unanswered, skipped;
+	struct serial_stats before; /* of streams that have ended */
+	enum serial_protocol protocol; /* recognised last */
+	uint8_t buf[PIECE];
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+static bool is_stamped(const struct serial_line *l)
+{
+	return serial_line_is_live(l) || (l->o.paced && serial_port_is_live(l->port));
+}
+
+/* ---- words to the board ---- */
+static void say(struct serial_line *l, const uint8_t *p, size_t n, bool any_byte)
+{
+	if (n == 0 || l->o.listen || l->deaf || !serial_line_is_live(l))
+		return;
+	/* That the port is gone is found by the next read. */
+	if (serial_port_write(l->port, p, n, any_byte) == -ETIMEDOUT)
+		l->deaf = true;
+}
+
+static void greet(struct serial_line *l, enum serial_protocol p, enum serial_moment when)
+{
+	uint8_t words[SERIAL_WISHES_SIZE];
+	size_t n = serial_greeting(p, when, words);
+
+	say(l, words, n, p == SERIAL_SYSTEMVIEW);
+	if (p == SERIAL_LOOPSCOPE && when == SERIAL_OPENED) {
+		n = serial_wishes_put(&l->o.wishes, words);
+		say(l, words, n, false);
+	}
+}
+
+/* After the port was opened: only who is known to be there is spoken to. */
+static void open_words(struct serial_line *l)
+{
+	l->greeted = l->o.protocol != SERIAL_AUTO;
+	l->started = l->greet_due = l->deaf = false;
+	l->n_first = 0;
+	l->unanswered = l->skipped = 0;
+	if (l->greeted)
+		greet(l, l->o.protocol, SERIAL_OPENED);
+}
+
+/*
+ * After bytes came. A loopscope board that began anew has forgotten what was wanted of it. SystemView: its hello waits for
+ * ours and for START; one that records already takes START as a wish for its names and a sync, and a hello for rubbish.
+ */
+static void answer(struct serial_line *l)
+{
+	enum serial_protocol p = serial_stream_protocol(l->stream);
+	bool hello = l->n_first == 2 && l->first[0] == 'S' && l->first[1] == 'V';
+
+	if (p != SERIAL_AUTO)
+		l->protocol = p;
+	if (p == SERIAL_LOOPSCOPE && l->greet_due && !l->greeted)
+		greet(l, p, SERIAL_OPENED);
+	if (p == SERIAL_LOOPSCOPE && l->greet_due)
+		l->greeted = l->greet_due = false;
+	if (p == SERIAL_SYSTEMVIEW && !l->started && l->n_first) {
+		if (hello && !l->greeted)
+			greet(l, p, SERIAL_OPENED);
+		greet(l, p, SERIAL_ANSWERED);
+		l->greeted = l->started = true;
+	}
+}
+
+static void ask_time(struct serial_line *l)
+{
+	uint8_t words[SERIAL_PING_SIZE];
+	size_t n;
+
+	if (serial_stream_protocol(l->stream) != SERIAL_LOOPSCOPE || l->o.listen || l->deaf || !l->input)
+		return;
+	/* A board that does not answer need not be asked so often. */
+	if (l->unanswered >= UNANSWERED_MAX && ++l->skipped % UNANSWERED_MAX)
+		return;
+	l->unanswered++;
+	n = serial_ping_put(++l->nonce, words);
+	board_ping_sent(l->board, l->nonce, now_ns());
+	say(l, words, n, false);
+}
+
+/* ---- bytes from the board ---- */
+static const char *loss_name(enum board_loss what)
+{
+	static const char *const name[LOSS_KINDS] = { [LOSS_FRAMES] = "frames", [LOSS_EVENTS] = "events", [LOSS_BYTES] = "bytes" };
+
+	return name[what];
+}
+
+static void on_event(void *arg, const struct board_event *ev)
+{
+	struct serial_line *l = arg;
+	int err = 0;
+
+	if (ev->kind == BOARD_GAP && l->o.gap)
+		err = l->o.gap(l->o.arg, ev->u.gap.count, loss_name(ev->u.gap.what));
+	if (ev->kind == BOARD_RESET) {
+		l->greet_due = true;
+		if (l->o.session)
+			err = l->o.session(l->o.arg, true);
+	}
+	if (ev->kind == BOARD_TIME)
+		l->unanswered = l->skipped = 0;
+	if (err && !l->err)
+		l->err = err;
+	board_event(l->board, ev);
+}
+
+static void on_console(void *arg, const uint8_t *p, size_t n)
+{
+	struct serial_line *l = arg;
+
+	if (l->o.console)
+		l->o.console(l->o.arg, p, n);
+}
+
+static void on_edge(void *arg, const struct board_edge *e)
+{
+	struct serial_line *l = arg;
+	int err = e->kind == EDGE_HOG && l->o.hog ? l->o.hog(l->o.arg, e) : 0;
+
+	if (err && !l->err)
+		l->err = err;
+}
+
+static int new_stream(struct serial_line *l, struct fault *f)
+{
+	struct serial_out out = { .event = on_event, .console = on_console, .arg = l };
+	int err;
+
+	if (l->stream) {
+		struct serial_stats s = serial_stream_stats(l->stream);
+
+		l->before.bytes += s.bytes;
+		l->before.events += s.events;
+		l->before.garbage += s.garbage;
+		l->before.resyncs += s.resyncs;
+		l->before.console += s.console;
+		serial_stream_free(l->stream);
+		l->stream = NULL;
+	}
+	err = serial_stream_new(l->o.protocol, &out, &l->stream);
+	return err ? fault(f, err, EXIT_FAILED, "out of memory") : 0;
+}
+
+static void take(struct serial_line *l, size_t n)
+{
+	uint64_t arrival = is_stamped(l) ? now_ns() : CLOCK_UNKNOWN;
+
+	for (size_t i = 0; i < n && l->n_first < sizeof(l->first); i++)
+		l->first[l->n_first++] = l->buf[i];
+	l->last_arrival = now_ns();
+	l->quiet_told = l->at_end = false;
+	serial_stream_feed(l->stream, l->buf, n, arrival);
+	answer(l);
+}
+
+static void end_stream(struct serial_line *l)
+{
+	if (l->at_end)
+		return;
+	l->at_end = true;
+	serial_stream_end(l->stream);
+}
+
+static void go_away(struct serial_line *l)
+{
+	evloop_remove(l->loop, l->input);
+	l->input = NULL;
+	l->away_since = now_ns();
+	end_stream(l);
+	if (l->o.session && !l->err)
+		l->err = l->o.session(l->o.arg, false);
+}
+
+/* Reads what there is, within bounds. */
+static int read_some(struct serial_line *l)
+{
+	for (unsigned i = 0; i < PIECES && !l->err; i++) {
+		ssize_t n = serial_port_read(l->port, l->buf, sizeof(l->buf));
+
+		if (n == -EAGAIN)
+			return l->err;
+		if (n == -ENODATA) {
+			evloop_stop(l->loop);
+			return l->err;
+		}
+		if (n == -ENODEV) {
+			go_away(l);
+			return l->err;
+		}
+		if (n < 0)
+			return fault(l->f, (int)n, EXIT_FAILED, "%s can't be read: %s", l->o.where, strerror((int)-n));
+		take(l, (size_t)n);
+	}
+	return l->err;
+}
+
+static int watch_port(struct serial_line *l);
+
+static int on_readable(void *arg, int fd, uint32_t events)
+{
+	struct serial_line *l = arg;
+	bool over = events & (EPOLLHUP | EPOLLERR);
+	int err;
+
+	/* The port closes its fd when it finds the device gone: out of epoll first. */
+	if (over) {
+		evloop_remove(l->loop, l->input);
+		l->input = NULL;
+	}
+	err = read_some(l);
+	if (over && !err && !l->input && serial_port_fd(l->port) >= 0)
+		err = watch_port(l);
+	return err;
+}
+
+static int on_turn(void *arg, uint64_t expirations)
+{
+	return read_some(arg);
+}
+
+/* Regular files and devices such as /dev/zero cannot be polled: they are read at each turn of the loop. */
+static int watch_port(struct serial_line *l)
+{
+	int err = evloop_add_fd(l->loop, serial_port_fd(l->port), EPOLLIN, on_readable, l, &l->input);
+
+	return err == -EPERM ? evloop_add_timer(l->loop, 0, 1, on_turn, l, &l->input) : err;
+}
+
+static int come_back(struct serial_line *l)
+{
+	int err = serial_port_open_again(l->port, l->f);
+
+	if (err == -EAGAIN)
+		return 0;
+	if (!err)
+		err = new_stream(l, l->f);
+	if (!err)
+		err = watch_port(l);
+	if (!err) {
+		l->last_arrival = now_ns();
+		open_words(l);
+	}
+	return err;
+}
+
+static int on_pulse(void *arg, uint64_t expirations)
+{
+	struct serial_line *l = arg;
+	uint64_t now = now_ns();
+
+	if (!l->input && serial_port_fd(l->port) < 0) {
+		if (now - l->away_since < REOPEN_NS)
+			return 0;
+		l->away_since = now;
+		return come_back(l);
+	}
+	if (!is_stamped(l) || now - l->last_arrival < QUIET_NS)
+		return l->err;
+	if (!l->quiet_told) {
+		serial_stream_quiet(l->stream);
+		answer(l);
+		l->quiet_told = true;
+	}
+	board_quiet(l->board, now);
+	return l->err;
+}
+
+static int on_sync(void *arg, uint64_t expirations)
+{
+	ask_time(arg);
+	return 0;
+}
+
+/* ---- the whole ---- */
+int serial_line_open(const struct serial_line_options *o, struct serial_line **ret, struct fault *f)
+{
+	struct serial_port_options po = { .where = o->where, .baud = o->baud, .reset = o->reset };
+	struct serial_line *l = calloc(1, sizeof(*l));
+	struct board_options bo = { .label = o->label, .hog_ns = o->hog_ns, .edge = on_edge, .arg = l };
+	int err;
+
+	if (!l)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	l->o = *o;
+	err = serial_port_open(&po, &l->port, f);
+	if (!err) {
+		bo.byte_ns = serial_port_byte_ns(l->port);
+		err = board_new(&bo, &l->board);
+	}
+	if (!err)
+		err = new_stream(l, f);
+	if (err) {
+		serial_line_free(l);
+		return fault(f, err, EXIT_FAILED, "out of memory");
+	}
+	*ret = l;
+	return 0;
+}
+
+void serial_line_free(struct serial_line *l)
+{
+	if (!l)
+		return;
+	if (l->started)
+		greet(l, SERIAL_SYSTEMVIEW, SERIAL_CLOSING);
+	serial_stream_free(l->stream);
+	board_free(l->board);
+	serial_port_free(l->port);
+	free(l);
+}
+
+int serial_line_start(struct serial_line *l, struct evloop *loop, struct fault *f)
+{
+	int err;
+
+	l->loop = loop;
+	l->f = f;
+	l->last_arrival = now_ns();
+	err = watch_port(l);
+	if (!err)
+		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, l, NULL);
+	if (!err && serial_line_is_live(l) && !l->o.listen)
+		err = evloop_add_timer(loop, l->o.sync_ns, l->o.sync_ns, on_sync, l, NULL);
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
+	open_words(l);
+	return 0;
+}
+
+bool serial_line_is_live(const struct serial_line *l)
+{
+	return serial_port_kind(l->port) != SERIAL_PORT_FILE;
+}
+
+bool serial_line_is_file(const struct serial_line *l)
+{
+	return !serial_port_is_live(l->port);
+}
+
+bool serial_line_recognised(const struct serial_line *l)
+{
+	return l->protocol != SERIAL_AUTO && l->before.events + serial_stream_stats(l->stream).events > 0;
+}
+
+static void source_record(const struct serial_line *l, const struct board_summary *b, struct source_record *r)
+{
+	struct serial_stats s = serial_stream_stats(l->stream);
+
+	*r = (struct source_record){
+		.source = SOURCE_SERIAL, .loop = l->o.label, .name = b->name, .where = serial_port_name(l->port),
+		.protocol = l->protocol == SERIAL_AUTO ? "" : serial_protocol_names[l->protocol],
+		.present = serial_port_fd(l->port) >= 0,
+		.margin = b->margin, .sleep_us = b->sleep_us, .pass_us = b->pass_us, .clock = b->clock,
+		.hz = b->hz, .hz_measured = b->hz_measured,
+		.lost_frames = b->lost[LOSS_FRAMES], .lost_events = b->lost[LOSS_EVENTS], .lost_bytes = b->lost[LOSS_BYTES],
+		.gaps = b->gaps, .gaps_uncounted = b->gaps_uncounted, .resets = b->resets, .orphans = b->orphans,
+		.untracked = b->untracked,
+		.bytes = l->before.bytes + s.bytes, .events = l->before.events + s.events,
+		.garbage = l->before.garbage + s.garbage, .resyncs = l->before.resyncs + s.resyncs,
+		.console = l->before.console + s.console,
+		.silent_s = b->silent_s, .uncertainty_us = b->uncertainty_us, .from_sums = b->from_sums,
+	};
+}
+
+void serial_line_interval(struct serial_line *l, double ts, double interval_s, bool last, struct board_report *ret_r,
+			  struct source_record *ret_s)
+{
+	if (last)
+		end_stream(l);
+	if (serial_stream_protocol(l->stream) != SERIAL_AUTO)
+		l->protocol = serial_stream_protocol(l->stream);
+	board_interval(l->board, ts, interval_s, is_stamped(l) ? now_ns() : CLOCK_UNKNOWN, ret_r);
+	source_record(l, &ret_r->summary, ret_s);
+	ret_s->ts = ts;
+	ret_s->interval_s = interval_s;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * serial_line.h - one board on one port: bytes into the model, words back to the board, and patience while it is unplugged.
+ *
+ * Between evloop callbacks nothing blocks, but for a board whose line takes no bytes: then a second once, and nothing more is
+ * sent until the port is opened anew. Nothing is sent where only listening was asked for, and nothing that the protocol in use
+ * does not know. A byte 03 goes out only in SystemView's hello, and that only where SystemView was forced or recognised.
+ *
+ * Errors: -errno with a sentence in the fault given to serial_line_start(); they end the event loop.
+ */
+#ifndef LOOPSCOPE_CMD_SERIAL_LINE_H
+#define LOOPSCOPE_CMD_SERIAL_LINE_H
+
+#include "lib/evloop.h"
+#include "lib/fault.h"
+#include "model/board.h"
+#include "model/source_record.h"
+#include "source/serial.h"
+#include "source/serial_command.h"
+
+struct serial_line_options {
+	const char *where;
+	const char *label; /* the loop's name; borrowed */
+	unsigned baud;
+	int protocol; /* enum serial_protocol */
+	bool reset, listen;
+	bool paced;   /* what is read comes as it is made, also from a pipe: its arrival tells the time */
+	uint64_t hog_ns, sync_ns; /* sync_ns: between two questions for the board's clock */
+	struct serial_wishes wishes;
+
+	/* Callbacks; arg is theirs. A negative return ends the event loop. */
+	int (*gap)(void *arg, int64_t count, const char *what); /* count -1: unknown */
+	int (*session)(void *arg, bool begins);
+	int (*hog)(void *arg, const struct board_edge *e);
+	void (*console)(void *arg, const uint8_t *p, size_t n);
+	void *arg;
+};
+
+struct serial_line;
+
+int serial_line_open(const struct serial_line_options *o, struct serial_line **ret, struct fault *f);
+/* Says good-bye where the protocol has a word for it. Accepts NULL. */
+void serial_line_free(struct serial_line *l);
+
+/* Reads from now on. A file's or a pipe's end stops the loop. */
+int serial_line_start(struct serial_line *l, struct evloop *loop, struct fault *f);
+/* Has a pace of its own: a port or a connection, not a file. */
+bool serial_line_is_live(const struct serial_line *l);
+bool serial_line_is_file(const struct serial_line *l); /* a regular one, read at once */
+bool serial_line_recognised(const struct serial_line *l); /* something of what came was understood */
+/* Ends an interval. interval_s: wall time, NAN where it says nothing. With `last` what is half received is decided. */
+void serial_line_interval(struct serial_line *l, double ts, double interval_s, bool last, struct board_report *ret_r,
+			  struct source_record *ret_s);
+
+#endif
