@@ -3,7 +3,9 @@
 #
 # make damage        ten million frames through a damaging line: DAMAGE_FRAMES=
 # make fuzz-codec    the codec under libFuzzer with ASan and UBSan: FUZZ_SECONDS=
+# make fuzz-serial   detection, all decoders and the board model likewise
 # make bench-codec   how fast the codec decodes on one core; fails below 20 MB/s
+# make bench-serial  the same from the line to the board model, for every protocol; and what endless garbage takes
 # make firmware      the example for a Cortex-M3, and what the agent adds to it
 
 CODEC_SRC := $(sort $(wildcard targets/codec/*.c))
@@ -12,7 +14,14 @@ DAMAGE_FRAMES ?= 10000000
 FUZZ_SECONDS ?= 600
 CODEC_MB_S := 20
 
-.PHONY: damage fuzz-codec bench-codec firmware
+SERIAL_MODEL_SRC := $(sort $(wildcard user/model/board*.c)) user/model/clock.c user/model/hist.c user/model/record.c
+SERIAL_SRC := user/source/serial.c $(filter-out %_port.c %_tty.c %_command.c,$(wildcard user/source/serial_*.c)) $(SERIAL_MODEL_SRC) \
+	$(CODEC_SRC)
+SERIAL_DEPS := $(SERIAL_SRC) $(CODEC_DEPS) $(wildcard user/source/serial*.h user/model/*.h)
+SERIAL_DATA := $(filter-out %.board.bin %.host.bin,$(sort $(wildcard tests/data/serial/*.bin)))
+SERIAL_MB_S := 20
+
+.PHONY: damage fuzz-codec fuzz-serial bench-codec bench-serial firmware
 
 # Criterion takes a filter that matches nothing for a success: the figures must be there.
 damage: unit
@@ -36,6 +45,28 @@ $(BUILD)/targets/bench_codec: tests/bench/bench_codec.c $(CODEC_DEPS)
 
 bench-codec: $(BUILD)/targets/bench_codec
 	$(Q)$< $(CODEC_MB_S)
+
+$(BUILD)/targets/fuzz_serial: tests/fuzz/fuzz_serial.c $(SERIAL_DEPS)
+	$(call msg,FUZZ,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) -std=gnu11 -g -O1 -Wall -Wextra -Wno-unused-parameter -D_GNU_SOURCE -I. -Iuser \
+		-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all $< $(SERIAL_SRC) -lm -o $@
+
+# Recorded streams as seeds: the harness's three bytes of choice, then their beginning.
+fuzz-serial: $(BUILD)/targets/fuzz_serial
+	@mkdir -p $(BUILD)/targets/serial-corpus
+	$(Q)n=0; for f in $(SERIAL_DATA); do n=$$((n + 1)); \
+		{ printf '\000\000\000'; head -c 4000 "$$f"; } > $(BUILD)/targets/serial-corpus/seed-$$n; done
+	$(Q)cd $(BUILD)/targets && nice ./fuzz_serial -max_len=8192 -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=512 \
+		-print_final_stats=1 serial-corpus
+
+$(BUILD)/targets/bench_serial: tests/bench/bench_serial.c $(SERIAL_DEPS)
+	$(call msg,BENCH,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -O2 -Wall -Wextra -Wno-unused-parameter -D_GNU_SOURCE -I. -Iuser $< $(SERIAL_SRC) -lm -o $@
+
+bench-serial: $(BUILD)/targets/bench_serial
+	$(Q)$< $(SERIAL_MB_S) $(SERIAL_DATA)
 
 firmware:
 	$(Q)$(MAKE) -C targets/c/example OUT=$(abspath $(BUILD))/targets/example all size

@@ -14,6 +14,7 @@
 # Exit status: 0 built; 1 a build failed (its log's end on stderr); 2 usage; 3 not possible here, with the reason.
 set -u -o pipefail
 export LC_ALL=C
+unset BUILD MAKEFLAGS # of our own make: they would move its output
 
 SUITE=trixie
 here=$(cd "$(dirname "$0")" && pwd)
