@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -36,6 +37,11 @@ def expect(name):
 def resident_kib(pid):
     with open("/proc/%d/status" % pid, encoding="ascii") as f:
         return int(re.search(r"VmRSS:\s+(\d+) kB", f.read()).group(1))
+
+
+class Connection:
+    def __init__(self, connection):
+        self.send = connection.sendall
 
 
 class SerialTest(unittest.TestCase):
@@ -401,6 +407,25 @@ class SerialPty(SerialTest):
         self.assertEqual(kinds, ["loop_start", "loop_stop", "loop_start"])
         self.assertEqual({o["loop"] for o in self.of(observer, "task")}, {"left"})
         self.assertNotIn(b"\x03", second.listen(0))
+
+    def test_connection_that_ends_and_comes_back(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(SECONDS)
+            observer = self.start("tcp:127.0.0.1:%d" % server.getsockname()[1], "-o", "json", "-i", "100ms")
+            for boot in (1, 2):
+                connection, _ = server.accept()
+                with connection:
+                    board = sf.FakeBoard(Connection(connection), boot)
+                    board.hello()
+                    for _ in range(5):
+                        board.beat()
+                    board.sums()
+                    self.wait(observer, lambda all_: sum(o["runs"] or 0 for o in all_ if o["type"] == "task") >= 5 * boot,
+                              "the steps of connection %d" % boot)
+                self.wait_source(observer, lambda o: not o["present"], "its absence")
+        self.assertEqual(observer.stop(), 0, observer.errors)
+        kinds = [o["type"] for _, o in observer.objects() if o["type"] in ("loop_start", "loop_stop")]
+        self.assertEqual(kinds, ["loop_start", "loop_stop"] * 2)
 
     def test_console(self):
         board, pty, observer = self.board("--console")
