@@ -395,6 +395,7 @@ class SerialPty(SerialTest):
         first.hang_up()
         self.wait_source(observer, lambda o: not o["present"], "its absence")
         os.symlink(second.path, link)
+        self.wait(observer, lambda all_: [o for o in all_ if o["type"] == "task" and o["last_seen_s"] > 0.3], "an older last step")
         self.wait(observer, lambda all_: [o for o in all_ if o["type"] == "source"][-1]["present"], "its return")
         board = sf.FakeBoard(second, boot=2)
         board.hello()

@@ -13,6 +13,7 @@ struct scale {
 	double us;          /* microseconds a tick, NAN unknown */
 	uint64_t covered;   /* ticks of which something is known */
 	double interval_s;
+	double silent_s;    /* since the board's time was last heard of; 0 where that is not known */
 };
 
 static double share(uint64_t part, uint64_t whole)
@@ -204,7 +205,7 @@ static void task_record(struct board *b, struct task *t, struct task_record *r, 
 		r->wait = share(waited, sc->covered);
 	}
 	if (sc->hz && end >= t->last_t)
-		r->last_seen_s = (double)(end - t->last_t) / (double)sc->hz;
+		r->last_seen_s = (double)(end - t->last_t) / (double)sc->hz + sc->silent_s;
 	if (t->open && b->now > t->open_t)
 		r->hog_open_us = (double)(b->now - t->open_t) * sc->us;
 	else if (b->cur == t && b->cur_net > board_hog_ticks(b))
@@ -278,6 +279,8 @@ void board_interval(struct board *b, double ts, double interval_s, uint64_t host
 	/* Lifetimes are on the host's clock: they last until now, not until the last byte. */
 	if (b->has_lifetimes && host_ns != CLOCK_UNKNOWN && host_ns > end)
 		board_advance(b, end = host_ns);
+	else if (host_ns != CLOCK_UNKNOWN && b->last_arrival && host_ns > b->last_arrival)
+		sc.silent_s = (double)(host_ns - b->last_arrival) / 1e9;
 	loop_record(b, &ret_r->loop, &sc, ts);
 	ret_r->n_tasks = task_records(b, &sc, ts, end);
 	ret_r->tasks = b->records;
