@@ -4,7 +4,6 @@
 A ticker waits for a line on stdin before it loops, and stays when it is done: the observer sees its whole life, from the first
 wait on, in one interval that Ctrl-C ends. So counts are compared exactly.
 """
-import json
 import math
 import os
 import signal

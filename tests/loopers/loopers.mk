@@ -6,10 +6,10 @@ BUILD ?= build
 LOOPER_DIR := tests/loopers
 LOOPER_OUT := $(BUILD)/$(LOOPER_DIR)
 LOOPER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Wshadow -Wstrict-prototypes
-LOOPERS := $(addprefix $(LOOPER_OUT)/,$(filter-out looper,$(basename $(notdir $(wildcard $(LOOPER_DIR)/*.c)))))
+LOOPERS := $(addprefix $(LOOPER_OUT)/,$(filter-out looper count_waits,$(basename $(notdir $(wildcard $(LOOPER_DIR)/*.c)))))
 
 .PHONY: loopers
-loopers: $(LOOPERS)
+loopers: $(LOOPERS) $(LOOPER_OUT)/count_waits.so
 
 $(LOOPER_OUT)/io_uring: LOOPER_LIBS := -luring
 $(LOOPER_OUT)/libevent: LOOPER_LIBS := -levent
@@ -21,6 +21,11 @@ $(LOOPER_OUT)/%.o: $(LOOPER_DIR)/%.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(LOOPER_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(LOOPER_OUT)/count_waits.so: $(LOOPER_DIR)/count_waits.c
+	@mkdir -p $(@D)
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(LOOPER_CFLAGS) -fPIC -shared -o $@ $<
 
 $(LOOPERS): $(LOOPER_OUT)/%: $(LOOPER_OUT)/%.o $(LOOPER_OUT)/looper.o
 	$(call msg,LINK,$@)

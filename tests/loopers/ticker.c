@@ -12,6 +12,7 @@
  * bimodal | burns 200 us, one in ten 20 ms
  * tail    | burns 100 us to 200 ms, uniform in the logarithm
  * rate    | burns -b; the wait returns at once, always
+ * spin    | nothing; likewise. "log" is, of each 100 ms, [its end, picoseconds of CPU time a wait took]
  * many    | ten callbacks, each of its own fd, that burn a tenth of -b each
  * busy    | burns -b in burn_here(), called by on_busy()
  * sleep   | sleeps for -b in on_sleep(); likewise on_fsync, on_flock (held by a thread), on_futex (held by a thread)
@@ -107,6 +108,11 @@ static void tick_tail(struct ticker *t)
 static void tick_exact(struct ticker *t)
 {
 	burn_exactly(t->slow_ns);
+}
+
+static void nothing(struct ticker *t)
+{
+	(void)t;
 }
 
 static NAMED void on_busy(struct ticker *t)
@@ -334,7 +340,7 @@ static const struct kind kinds[] = {
 	{"uniform", NULL, tick_uniform},    {"bimodal", NULL, tick_bimodal},	 {"tail", NULL, tick_tail},
 	{"rate", prepare_rate, tick_exact}, {"many", prepare_many, tick_many},	 {"busy", NULL, on_busy},
 	{"sleep", NULL, on_sleep},	    {"fsync", open_file, on_fsync},	 {"flock", prepare_flock, on_flock},
-	{"futex", start_holder, on_futex},  {"read", connect_redis, on_read},	 {"poll", connect_redis, on_poll},
+	{"spin", NULL, nothing},	    {"futex", start_holder, on_futex},  {"read", connect_redis, on_read},	 {"poll", connect_redis, on_poll},
 };
 
 static void note_tick(struct ticker *t, uint64_t from, uint64_t to)
@@ -347,6 +353,27 @@ static void note_tick(struct ticker *t, uint64_t from, uint64_t to)
 	}
 	t->log[t->n_log][0] = from;
 	t->log[t->n_log++][1] = to - from;
+}
+
+static void run_spin(struct ticker *t)
+{
+	struct epoll_event ev;
+	uint64_t cpu = thread_cpu_ns();
+
+	while (!looper_over(&t->looper)) {
+		uint64_t until = now_ns() + 100 * NSEC_PER_MSEC, now, n = 0, used;
+
+		do {
+			for (int i = 0; i < 1000; i++)
+				epoll_wait(t->ep, &ev, 1, 0);
+			n += 1000;
+			now = now_ns();
+		} while (now < until);
+		t->waits += n;
+		used = thread_cpu_ns() - cpu;
+		cpu += used;
+		note_tick(t, now, now + used * 1000 / n);
+	}
 }
 
 static void run(struct ticker *t)
@@ -428,7 +455,10 @@ int main(int argc, char **argv)
 	if (t.kind->prepare)
 		t.kind->prepare(&t);
 	looper_start(&t.looper);
-	run(&t);
+	if (t.kind->tick == nothing)
+		run_spin(&t);
+	else
+		run(&t);
 	close(t.ep);
 	puts("done");
 	fflush(stdout);

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Edges of every kind: the same counts, within the budget, and nothing that a target would notice."""
+import collections
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import time
+
+from harness import LOOPERS, LiveTest, cases, children_of, free_port, require_program, until
+from programs import REAL
+from test_ticks import TickTest
+
+MEAN_TICK = 0.05
+# The kernel takes up to seconds to let go of one probe while its CPUs are busy; it does so one after the other.
+ATTACHES = {"sched": 8, "tracepoint": 3, "uprobe": 1}
+KILLS = 10
+KINDS = ("tracepoint", "uprobe", "sched")
+DETACHED_S = 90
+
+Truth = collections.namedtuple("Truth", "calls ticks tick_ns tid")
+
+
+class Counted(TickTest):
+    """Real programs whose waits are counted by a preloaded library, under a load that has an end."""
+
+    def preloaded(self):
+        self.counts = os.path.join(self.tmp, "%s.counts" % self.id())
+        return dict(os.environ, LD_PRELOAD=os.path.join(LOOPERS, "count_waits.so"), COUNT_WAITS=self.counts)
+
+    def count(self):
+        with open(self.counts, "rb") as f:
+            return Truth(*struct.unpack("4Q", f.read(32)))
+
+    def redis(self):
+        path = os.path.join(self.tmp, "edges.sock")
+        redis = self.start([require_program("redis-server"), "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no"],
+                           r"[Rr]eady to accept connections", env=self.preloaded())
+        return redis.pid, [require_program("redis-benchmark"), "-s", path, "-c", "4", "-t", "set", "-n"]
+
+    def nginx(self):
+        port, path = free_port(), os.path.join(self.tmp, "edges.conf")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("daemon off; worker_processes 1; pid edges.pid; error_log stderr notice; env COUNT_WAITS;\n"
+                    "events { worker_connections 64; }\n"
+                    "http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3;\n"
+                    "  uwsgi_temp_path t4; scgi_temp_path t5; server { listen 127.0.0.1:%d; location / { return 200 'x'; } } }\n" % port)
+        nginx = self.start([require_program("nginx"), "-p", self.tmp, "-e", "stderr", "-c", path], r"start worker process \d+",
+                           env=self.preloaded())
+        worker = until(lambda: children_of(nginx.pid), 5, "nginx has a worker")[0]
+        return worker, [require_program("wrk"), "-t1", "-c4", "http://127.0.0.1:%d/" % port, "-d"]
+
+    def measure(self, pid, load, edges):
+        """(record, what the program counted while it was attached)"""
+        observer = self.attached(pid, "-i", "60s", "-o", "json", "--edges", edges, "--budget", "100%")
+        begin, began = self.count(), time.monotonic()
+        subprocess.run(load, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+        end, took = self.count(), time.monotonic() - began
+        self.end(observer)
+        records = observer.loops(pid, pid)
+        self.assertEqual(len(records), 1)
+        r = records[0]
+        self.assertEqual(r["edges"], edges)
+        self.idle = max(0.0, r["interval_s"] - took)
+        return r, Truth(end.calls - begin.calls, end.ticks - begin.ticks, end.tick_ns - begin.tick_ns, 0)
+
+
+@cases({"redis_tracepoint": ("redis", "tracepoint", "20000"), "redis_uprobe": ("redis", "uprobe", "3000"),
+        "nginx_tracepoint": ("nginx", "tracepoint", "1s"), "nginx_uprobe": ("nginx", "uprobe", "1s")})
+class Counts(Counted):
+    def check(self, program, edges, amount):
+        pid, load = getattr(self, program)()
+        r, truth = self.measure(pid, load + [amount], edges)
+        # Before and after the load the loop ticks ten times a second, and the client comes and goes.
+        slack = 4 + 20 * self.idle
+        self.note("%d waits, counted %d; %d ticks, counted %d" % (r["io_waits"], truth.calls, r["ticks"], truth.ticks))
+        self.assertGreater(truth.calls, 500)
+        self.assertAlmostEqual(r["io_waits"], truth.calls, delta=slack)
+        self.assertAlmostEqual(r["ticks"], truth.ticks, delta=slack)
+
+
+class MeanTick(Counted):
+    def test_redis_heavily_loaded(self):
+        pid, load = self.redis()
+        r, truth = self.measure(pid, load[:3] + ["-t", "set", "-c", "50", "-P", "16", "-n", "300000"], "tracepoint")
+        parts = r["parts"]
+        mean = (parts["tick_cpu"] + parts["tick_blocked"] + parts["wait_tick"]) * r["interval_s"] / r["ticks"] * 1e6
+        want = truth.tick_ns / truth.ticks / 1e3
+        self.note("mean tick %.2f us, the program's own clock %.2f" % (mean, want))
+        self.assertAlmostEqual(mean, want, delta=MEAN_TICK * want)
+
+
+class Survival(LiveTest):
+    """Redis, nginx, Node and asyncio at once, under load, observed and left again and again."""
+
+    def targets(self):
+        self.loads = []
+
+        def start(argv, ready=None, **how):
+            program = LiveTest.start(self, argv, ready, **how)
+            if re.search("redis-benchmark|wrk", argv[0]):
+                self.loads.append(program)
+            self.programs.append(program)
+            return program
+
+        self.programs = []
+        start.__self__ = self  # some look where their files may be
+        return [REAL[name](start).pid for name in ("redis", "nginx", "node", "asyncio")]
+
+    def check_unharmed(self):
+        for program in self.programs:
+            self.assertIsNone(program.process.poll(), "%s: %s" % (program.argv, program.errors[-3:]))
+            self.assertFalse([e for e in program.errors if re.search(r"(?i)error|signal|core", e)], program.argv)
+        for load in self.loads:
+            if "wrk" in load.argv[0]:
+                load.stop(signal.SIGINT)
+                said = "\n".join(l[2] for l in load.lines)
+                self.assertIn("Requests/sec", said)
+                self.assertNotRegex(said, "Socket errors|Non-2xx")
+
+    def arguments(self, pids, kind):
+        return ["attach", *(a for p in pids for a in ("-p", p)), "-o", "json", "--edges", kind]
+
+    def test_attached_and_detached(self):
+        pids = self.targets()
+        for kind, times in ATTACHES.items():
+            for _ in range(times):
+                observer = self.observe(*self.arguments(pids if kind != "uprobe" else pids[:1], kind), "-d", "20ms")
+                self.assertEqual(observer.wait_exit(DETACHED_S), 0, observer.errors)
+        self.check_unharmed()
+
+    def test_observer_killed(self):
+        pids = self.targets()
+        chance = random.Random(1)
+        for i in range(KILLS):
+            observer = self.observe(*self.arguments(pids, KINDS[i % len(KINDS)]), "-i", "50ms")
+            time.sleep(chance.uniform(0, 0.8))  # any moment: while it starts, too
+            observer.process.kill()
+            observer.wait_exit(10)
+            time.sleep(0.02)
+        self.check_unharmed()
