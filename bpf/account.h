@@ -108,43 +108,55 @@ static __always_inline int acct_same_culprit(const struct ls_culprit *c, const s
 	return c->tgid == who->tgid && (!c->tgid || (x[0] == y[0] && x[1] == y[1]));
 }
 
-/* A full table gives up its longest unused row, if that has been silent for 10 s: so the culprits of the last seconds are
- * named even in a process watched for days. What the row held moves to "other", keeping the sum. */
+/* What a row has had lately: its sum, halved for each second since. */
+static __always_inline __u64 acct_recent(const struct ls_culprit *c, __u64 now)
+{
+	__u64 age = now > c->last_ns ? (now - c->last_ns) / ACCT_SEC : 0;
+
+	return age < 64 ? c->recent_ns >> age : 0;
+}
+
+/* A full table gives up the row that has had least lately, if that is no more than the newcomer brings: so a new hog is named
+ * within a slice or two, in a process watched for days and on a machine where many run a little, and those do not push out the
+ * ones that matter. What the row held moves to "other", keeping the sum. */
 ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u64 ns, __u64 now)
 {
-	__u64 oldest_ns = ~0ULL;
+	__u64 least_ns = ~0ULL, recent;
 	struct ls_culprit *c;
-	int oldest = 0;
+	int least = 0;
 
 	if (!t || !who || !ns)
 		return 0;
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
+		recent = c->used ? acct_recent(c, now) : 0;
 		if (c->used && acct_same_culprit(c, who)) {
 			c->ns += ns;
+			c->recent_ns = recent + ns;
 			c->last_ns = now;
 			return 0;
 		}
 		if (!c->used) {
-			oldest = i;
-			oldest_ns = 0;
+			least = i;
+			least_ns = 0;
 			break;
 		}
-		if (c->last_ns < oldest_ns) {
-			oldest_ns = c->last_ns;
-			oldest = i;
+		if (recent < least_ns) {
+			least_ns = recent;
+			least = i;
 		}
 	}
-	if (oldest_ns && now - oldest_ns < 10 * ACCT_SEC) {
+	if (least_ns > ns) {
 		t->culprit_other_ns += ns;
 		return 0;
 	}
-	c = &t->culprits[oldest & (LS_CULPRITS - 1)];
+	c = &t->culprits[least & (LS_CULPRITS - 1)];
 	if (c->used)
 		t->culprit_other_ns += c->ns;
 	c->used = 1;
 	c->tgid = who->tgid;
 	c->ns = ns;
+	c->recent_ns = ns;
 	c->last_ns = now;
 	((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
 	((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];

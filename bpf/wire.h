@@ -76,6 +76,7 @@ struct ls_blocked {
 
 struct ls_culprit {
 	__u64 ns;
+	__u64 recent_ns; /* halves each second: what it has had lately */
 	__u64 last_ns;
 	__u32 tgid; /* 0: the CPU was idle: wake-up latency */
 	__u32 used;
@@ -318,8 +319,8 @@ enum ls_counter {
 
 _Static_assert(sizeof(struct ls_point) == 56, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
-_Static_assert(sizeof(struct ls_culprit) == 40, "wire: ls_culprit");
-_Static_assert(sizeof(struct ls_thread) == 888, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_culprit) == 48, "wire: ls_culprit");
+_Static_assert(sizeof(struct ls_thread) == 952, "wire: ls_thread");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
 _Static_assert(sizeof(struct ls_cause) == 72, "wire: ls_cause");
 _Static_assert(sizeof(struct ls_slow) <= sizeof(struct ls_ticks), "wire: ls_slow is built in ls_ticks' room");

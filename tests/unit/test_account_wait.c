@@ -295,32 +295,54 @@ static void wait_for(struct ls_thread *t, uint64_t now, uint32_t tgid)
 	acct_run(t, now + MS, &cpu, 0);
 }
 
-Test(account_wait, a_full_table_of_lively_culprits_stays)
+/* One slice of a stranger does not push out those who have had more. */
+Test(account_wait, a_newcomer_with_little_is_other)
 {
 	struct ls_thread t = thread_running(100 * MS);
 	uint64_t now = 110 * MS;
 
-	for (uint32_t i = 0; i < LS_CULPRITS; i++)
-		wait_for(&t, now + i * 2 * MS, 1000 + i);
-	wait_for(&t, 9 * SEC, 2000);
+	for (uint32_t i = 0; i < LS_CULPRITS; i++) {
+		wait_for(&t, now + i * 4 * MS, 1000 + i);
+		wait_for(&t, now + i * 4 * MS + 2 * MS, 1000 + i);
+	}
+	wait_for(&t, 200 * MS, 2000);
 	assert_ns(culprit_ns(&t, 2000, "hog"), 0);
-	assert_ns(t.culprit_other_ns, 1 * MS + 1 * MS);
+	assert_ns(t.culprit_other_ns, 1 * MS + 1 * MS); /* the fixture's own wait */
 	for (uint32_t i = 0; i < LS_CULPRITS; i++)
-		assert_ns(culprit_ns(&t, 1000 + i, "hog"), 1 * MS);
+		assert_ns(culprit_ns(&t, 1000 + i, "hog"), 2 * MS);
 	assert_whole(&t);
 }
 
-Test(account_wait, the_culprit_silent_for_longest_gives_way)
+/* Halved each second: what was had long ago does not keep a row. */
+Test(account_wait, the_culprit_with_least_lately_gives_way)
 {
 	struct ls_thread t = thread_running(100 * MS);
 
+	for (uint32_t i = 0; i < LS_CULPRITS; i++) {
+		wait_for(&t, (110 + 4 * i) * MS, 1000 + i);
+		wait_for(&t, (112 + 4 * i) * MS, 1000 + i);
+	}
 	for (uint32_t i = 0; i < LS_CULPRITS; i++)
-		wait_for(&t, (110 + 2 * i) * MS, 1000 + i);
-	wait_for(&t, 5 * SEC, 1000); /* heard again */
-	wait_for(&t, 11 * SEC, 2000);
+		if (i != 3)
+			wait_for(&t, 2 * SEC + (2 * i) * MS, 1000 + i); /* heard again */
+	wait_for(&t, 3 * SEC, 2000);
 	assert_ns(culprit_ns(&t, 2000, "hog"), 1 * MS);
-	assert_ns(culprit_ns(&t, 1001, "hog"), 0);
-	assert_ns(culprit_ns(&t, 1000, "hog"), 2 * MS);
-	assert_ns(t.culprit_other_ns, 1 * MS + 1 * MS); /* 1001's sum is kept there */
+	assert_ns(culprit_ns(&t, 1003, "hog"), 0);
+	assert_ns(culprit_ns(&t, 1000, "hog"), 3 * MS);
+	assert_ns(t.culprit_other_ns, 1 * MS + 2 * MS); /* 1003's sum is kept there */
+	assert_whole(&t);
+}
+
+/* A new hog on a machine where many run a little is named at once, and stays. */
+Test(account_wait, a_new_hog_among_many_small_ones_is_named)
+{
+	struct ls_thread t = thread_running(100 * MS);
+	uint64_t now = 110 * MS;
+
+	for (uint32_t i = 0; i < 400; i++, now += 2 * MS)
+		wait_for(&t, now, 1000 + i % 40);
+	for (uint32_t i = 0; i < 400; i++, now += 2 * MS)
+		wait_for(&t, now, i % 2 ? 7 : 1000 + i % 40);
+	cr_assert_gt(culprit_ns(&t, 7, "hog"), 190 * MS);
 	assert_whole(&t);
 }

@@ -189,6 +189,10 @@ static void put_option(FILE *out, const struct opt_spec *specs, const struct opt
 		wrap_line(&w);
 	if (wrap_text(&w, s->help) && has_notes(s))
 		wrap_line(&w);
+	else if (has_notes(s) && *s->help && s->help[strlen(s->help) - 1] != '.') {
+		fputc('.', out); /* a sentence follows */
+		w.column++;
+	}
 	if (s->kind == OPT_CHOICE)
 		note_choices(&w, s);
 	if (s->kind == OPT_DURATION || s->kind == OPT_COUNT)

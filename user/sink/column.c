@@ -175,9 +175,14 @@ static void waited_for_text(const struct column *c, const struct loop_record *r,
 	const struct waited_share *w = &r->waited_for[0];
 
 	(void)c;
-	if (r->n_waited_for == 0)
+	if (r->n_waited_for == 0) {
 		set_unknown(dst);
-	else if (w->pid == 0)
+		return;
+	}
+	/* Those who did not fit the table come last, and may be most. */
+	if (r->waited_for[r->n_waited_for - 1].share > w->share)
+		w = &r->waited_for[r->n_waited_for - 1];
+	if (w->pid == 0)
 		format_top(dst, w->share, "(wake-up)", SIZE_MAX);
 	else if (w->pid == -1)
 		format_top(dst, w->share, "(others)", SIZE_MAX);

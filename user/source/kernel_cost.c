@@ -11,6 +11,7 @@
 #include "lib/cleanup.h"
 
 #define BASE_NS 40.0          /* a switch between two threads that nobody observes, statistics included: make bench */
+#define EVENT_NS_MAX 2000.0   /* more is a CPU that was taken away in the middle of a run: a hypervisor's, no cost of ours */
 #define CALIBRATION_RUNS 2000 /* enough for a mean that is good to a few per cent */
 #define CALIBRATION_ROUNDS 10 /* then what there is must do */
 
@@ -66,6 +67,8 @@ double kernel_cost_per_event(struct kernel_cost *c, enum cost_kind *ret_kind)
 		double base = ns / runs < BASE_NS ? ns / runs : BASE_NS;
 
 		c->per_event_ns = base + (ns - base * runs) / events;
+		if (c->per_event_ns > EVENT_NS_MAX)
+			c->per_event_ns = EVENT_NS_MAX;
 		c->kind = c->always_on ? COST_KERNEL : COST_CALIBRATED;
 		c->rounds++;
 		if (!c->always_on && (runs >= CALIBRATION_RUNS || c->rounds >= CALIBRATION_ROUNDS))
