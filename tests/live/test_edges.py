@@ -9,11 +9,14 @@ import struct
 import subprocess
 import time
 
-from harness import LOOPERS, LiveTest, cases, children_of, free_port, require_program, until
+from harness import LOOPERS, LiveTest, cases, children_of, free_port, require_program, span, until
 from programs import REAL
 from test_ticks import TickTest
 
 MEAN_TICK = 0.05
+GONE = 0.1  # of what a wait paid for its edges, once they are let go; `make bench` has the exact figures
+LET_GO_S = 1.0
+CLOSED_S = 2.0  # until then the kernel, closing one probe after the other, still takes its slow path
 # The kernel takes up to seconds to let go of one probe while its CPUs are busy; it does so one after the other.
 ATTACHES = {"sched": 8, "tracepoint": 3, "uprobe": 1}
 KILLS = 10
@@ -90,6 +93,29 @@ class MeanTick(Counted):
         want = truth.tick_ns / truth.ticks / 1e3
         self.note("mean tick %.2f us, the program's own clock %.2f" % (mean, want))
         self.assertAlmostEqual(mean, want, delta=MEAN_TICK * want)
+
+
+class Governor(TickTest):
+    def test_spinner(self):
+        """A polling loop has its edges let go, the record says so, and a wait costs what it did before."""
+        program = self.ticker("-k", "spin", "-d", "9s")
+        self.go(program)
+        time.sleep(1.5)  # the reference: it spins alone
+        observer = self.attached(program.pid, "-i", "500ms", "-c", "11", "-o", "json")
+        observer.wait_exit(30)
+        records = observer.loops(program.pid)
+        program.wait_line("^done$", timeout=20)
+        log = [(at / 1e9, ps / 1e3) for at, ps in program.truth()["log"]]
+        let_go = [r["end"] for r in records if r["edges"] == "sched" and r["over_budget"]]
+        self.assertTrue(let_go, "the record says it: %r" % [r["edges"] for r in records])
+        self.note("edges %s" % [r["edges"] for r in records])
+        self.assertLess(let_go[0] - span(records[0])[0], LET_GO_S + 0.5, "an interval after they were let go at the latest")
+        alone = min(ns for at, ns in log if at < observer.started)
+        watched = min(ns for at, ns in log if let_go[0] + CLOSED_S < at < records[-1]["end"])
+        measured = max(ns for at, ns in log if observer.started < at < let_go[0] + CLOSED_S)
+        self.note("%.0f ns a wait alone, %.0f with its edges, %.0f since they were let go" % (alone, measured, watched))
+        self.assertGreater(measured, 1.2 * alone, "the edges cost something")
+        self.assertLess(watched - alone, GONE * (measured - alone))
 
 
 class Survival(LiveTest):

@@ -399,7 +399,7 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
 	switch (kernel_budget_end(&k->budget, k->edges.attached)) {
 	case BUDGET_LET_GO:
-		kernel_edges_detach(&k->edges, k->skel);
+		kernel_edges_let_go(&k->edges, k->skel);
 		return 0;
 	case BUDGET_TRY_AGAIN:
 		return kernel_edges_attach(&k->edges, k->skel, f);

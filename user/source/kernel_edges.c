@@ -3,8 +3,10 @@
 #include "source/kernel_edges.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
@@ -263,12 +265,37 @@ static int attach_by_kind(struct kernel_edges *e, struct loopscope_bpf *skel)
 	}
 }
 
+struct let_go {
+	pthread_t thread;
+	size_t n;
+	struct bpf_link *links[KERNEL_EDGE_LINKS];
+};
+
+static void *close_links(void *arg)
+{
+	struct let_go *l = arg;
+
+	for (size_t i = 0; i < l->n; i++)
+		bpf_link__destroy(l->links[i]);
+	return NULL;
+}
+
+static void finish_letting_go(struct kernel_edges *e)
+{
+	if (!e->letting_go)
+		return;
+	pthread_join(e->letting_go->thread, NULL);
+	free(e->letting_go);
+	e->letting_go = NULL;
+}
+
 int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, struct fault *f)
 {
 	int err;
 
 	if (e->kind == EDGES_SCHED || e->attached)
 		return 0;
+	finish_letting_go(e);
 	skel->bss->ls_edges = ++e->generation;
 	err = attach_by_kind(e, skel);
 	if (err) {
@@ -280,13 +307,35 @@ int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, stru
 	return 0;
 }
 
+void kernel_edges_let_go(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	struct let_go *l;
+
+	finish_letting_go(e);
+	skel->bss->ls_edges = 0;
+	e->attached = false;
+	l = calloc(1, sizeof(*l));
+	if (!l) {
+		for (size_t i = 0; i < e->n_links; i++)
+			bpf_link__destroy(e->links[i]);
+		e->n_links = 0;
+		return;
+	}
+	memcpy(l->links, e->links, e->n_links * sizeof(l->links[0]));
+	l->n = e->n_links;
+	e->n_links = 0;
+	if (pthread_create(&l->thread, NULL, close_links, l)) {
+		close_links(l);
+		free(l);
+		return;
+	}
+	e->letting_go = l;
+}
+
 void kernel_edges_detach(struct kernel_edges *e, struct loopscope_bpf *skel)
 {
-	skel->bss->ls_edges = 0;
-	for (size_t i = 0; i < e->n_links; i++)
-		bpf_link__destroy(e->links[i]);
-	e->n_links = 0;
-	e->attached = false;
+	kernel_edges_let_go(e, skel);
+	finish_letting_go(e);
 }
 
 int kernel_edges_add_process(struct kernel_edges *e, struct loopscope_bpf *skel, pid_t pid, struct fault *f)

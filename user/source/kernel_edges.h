@@ -21,6 +21,7 @@
 #include "model/record.h"
 
 struct bpf_link;
+struct let_go;
 struct loopscope_bpf;
 
 /* As users choose; names in kernel_edge_choices[]. */
@@ -43,6 +44,7 @@ struct kernel_edges {
 	size_t n_links;
 	pid_t pids[64]; /* uprobe: whose libc */
 	size_t n_pids;
+	struct let_go *letting_go; /* links that a thread is closing; NULL: none */
 	double wait_cost_ns; /* what one IO wait pays for its two edges, measured on ourselves; 0 unknown */
 };
 
@@ -50,7 +52,10 @@ struct kernel_edges {
 int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, enum edge_choice choice, struct fault *f);
 /* After load. */
 int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, struct fault *f);
+/* Waits until the last link is closed. */
 void kernel_edges_detach(struct kernel_edges *e, struct loopscope_bpf *skel);
+/* The same without waiting: the kernel takes a grace period for each link, seconds in all while its CPUs are busy. */
+void kernel_edges_let_go(struct kernel_edges *e, struct loopscope_bpf *skel);
 /* uprobe: the wrappers in this process's libc too. */
 int kernel_edges_add_process(struct kernel_edges *e, struct loopscope_bpf *skel, pid_t pid, struct fault *f);
 /* Measures wait_cost_ns: our own waits with and without. */
