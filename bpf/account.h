@@ -123,43 +123,44 @@ ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u
 {
 	__u64 least_ns = ~0ULL, recent;
 	struct ls_culprit *c;
-	int least = 0;
 
 	if (!t || !who || !ns)
 		return 0;
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
-		recent = c->used ? acct_recent(c, now) : 0;
 		if (c->used && acct_same_culprit(c, who)) {
 			c->ns += ns;
-			c->recent_ns = recent + ns;
+			c->recent_ns = acct_recent(c, now) + ns;
 			c->last_ns = now;
 			return 0;
 		}
-		if (!c->used) {
-			least = i;
-			least_ns = 0;
-			break;
-		}
-		if (recent < least_ns) {
+	}
+	/* The least first, its row afterwards: an index carried through the loop costs the verifier the square of it. */
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		recent = acct_recent(&t->culprits[i], now);
+		if (recent < least_ns)
 			least_ns = recent;
-			least = i;
-		}
 	}
 	if (least_ns > ns) {
 		t->culprit_other_ns += ns;
 		return 0;
 	}
-	c = &t->culprits[least & (LS_CULPRITS - 1)];
-	if (c->used)
-		t->culprit_other_ns += c->ns;
-	c->used = 1;
-	c->tgid = who->tgid;
-	c->ns = ns;
-	c->recent_ns = ns;
-	c->last_ns = now;
-	((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
-	((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		if (acct_recent(c, now) != least_ns)
+			continue;
+		if (c->used)
+			t->culprit_other_ns += c->ns;
+		c->used = 1;
+		c->tgid = who->tgid;
+		c->ns = ns;
+		c->recent_ns = ns;
+		c->last_ns = now;
+		((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
+		((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
+		return 0;
+	}
+	t->culprit_other_ns += ns;
 	return 0;
 }
 

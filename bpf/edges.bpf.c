@@ -39,8 +39,8 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	__u64 now = bpf_ktime_get_ns();
 	struct ls_thread *t = thread_of(p, now);
 	struct ls_ticks *k;
-	__u64 start, exit_ns;
-	int own, was, was_empty;
+	__u64 start, exit_ns, blocked;
+	int own, was, was_empty, home;
 	bool waits;
 
 	if (!t || !ls_edges) /* being let go: the returns may be gone already */
@@ -65,7 +65,12 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	waits = acct_waiting(t);
 	seq_step(&t->seq);
 	seq_step(&k->seq);
+	blocked = t->sum_ns[LS_TICK_BLOCKED];
+	home = t->home;
 	own = acct_io_enter(t, now, place, ls_edges, entry_only);
+	/* Sleeps that have changed places (acct_swap_points) are not this tick's. */
+	if (t->home != home)
+		k->tick.base_blocked_ns += t->sum_ns[LS_TICK_BLOCKED] - blocked;
 	was = ticks_enter(k, t, place->fd, own, ls_epoch);
 	seq_step(&k->seq);
 	seq_step(&t->seq);

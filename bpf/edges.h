@@ -139,31 +139,43 @@ static __always_inline void note_unblock(struct ls_ticks *k, __u64 slept_ns)
 	c->kind = 0;
 }
 
+/* The slot of who had the CPU longest in [from, now). */
+ACCT_FN int longest_there(const struct ls_cpu *ring, __u64 from, __u64 now)
+{
+	__u64 end = now, most = 0;
+	__u32 pos, best = 0;
+
+	if (!ring)
+		return 0;
+	pos = ring->pos;
+	for (int i = 0; i < LS_CPU_RING; i++) {
+		__u32 at = (pos - i) & (LS_CPU_RING - 1);
+		__u64 start = ring->ring[at].start_ns;
+
+		if (start < from)
+			start = from;
+		if (start < end && end - start > most) {
+			most = end - start;
+			best = at;
+		}
+		if (start == from)
+			break;
+		end = start;
+	}
+	return best;
+}
+
 /* It waited for a CPU in a tick: who had it longest. */
 static __always_inline void note_wait(struct ls_ticks *k, const struct ls_cpu *ring, __u64 from, __u64 now)
 {
 	struct ls_cause c = { .kind = LS_CAUSE_WAIT, .stack = LS_NO_STACK };
-	__u64 end = now, most = 0;
-	__u32 pos, best = 0;
+	const struct ls_cpu_slot *s;
 
 	if (!ring || now <= from)
 		return;
-	pos = ring->pos;
-	for (int i = 0; i < LS_CPU_RING; i++) {
-		const struct ls_cpu_slot *s = &ring->ring[(pos - i) & (LS_CPU_RING - 1)];
-		__u64 start = s->start_ns > from ? s->start_ns : from;
-
-		if (start < end && end - start > most) {
-			most = end - start;
-			best = (pos - i) & (LS_CPU_RING - 1);
-		}
-		if (s->start_ns <= from)
-			break;
-		if (s->start_ns < end)
-			end = s->start_ns;
-	}
-	c.nr = ring->ring[best & (LS_CPU_RING - 1)].tgid;
-	__builtin_memcpy(c.comm, ring->ring[best & (LS_CPU_RING - 1)].comm, LS_COMM_LEN);
+	s = &ring->ring[longest_there(ring, from, now) & (LS_CPU_RING - 1)];
+	c.nr = s->tgid;
+	__builtin_memcpy(c.comm, s->comm, LS_COMM_LEN);
 	ticks_cause(k, &c, now - from);
 }
 

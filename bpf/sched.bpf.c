@@ -71,64 +71,73 @@ static __always_inline __u64 throttle_end(struct task_struct *p, const struct ls
 	return core_throttle_clock(t->throttle_ref);
 }
 
-/* Observation of a thread begins when it leaves the CPU in an IO wait. Returns when it did, 0 if it does not. */
-static __always_inline __u64 first_wait(struct task_struct *p, bool asleep, unsigned int state)
+/* A thread that nobody observes yet: may it be leaving the CPU in an IO wait, with which observation begins? From the cheapest
+ * question to the dearest: nearly every switch of the machine ends at one of these. */
+static __always_inline bool may_be_first_wait(struct task_struct *p, bool asleep, unsigned int state)
 {
 	struct pt_regs *regs;
-	struct acct_throttle thr = {};
-	struct acct_place place = {};
-	__u32 cpu;
-	__u64 now;
 
-	/* From the cheapest question to the dearest: nearly every switch of the machine ends at one of these. */
 	if ((asleep && !(state & CORE_TASK_INTERRUPTIBLE)) || p->flags & PF_KTHREAD)
-		return 0;
+		return false;
 	regs = (struct pt_regs *)bpf_task_pt_regs(p);
-	if (!regs || !place_may_wait(p, regs) || !may_begin(p))
-		return 0;
-	place_read(p, &place, true);
-	if (!place.io_wait)
-		return 0;
-	if (!asleep)
-		throttle_now(p, &thr);
-	cpu = bpf_get_smp_processor_id();
-	now = bpf_ktime_get_ns();
-	if (begin(p, now, &place, asleep ? NULL : &thr, cpu, LS_SCRATCH_EVENT, 0) && !asleep)
-		wait_entered(p, cpu);
-	return now;
+	return regs && place_may_wait(p, regs) && may_begin(p);
 }
 
+/* Where a thread left: in a map rather than on the stack, because there the verifier would follow each system call's constants
+ * through all that comes after, and take four times as long. One a CPU: a switch runs with interrupts off. */
+struct left {
+	struct acct_place place;
+	struct place_args args;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct left);
+} ls_left SEC(".maps");
+
+/* t: NULL where it is not observed yet. */
 static __always_inline void switched_out(void *ctx, struct task_struct *p, struct ls_thread *t, __u64 now, bool asleep,
 					 unsigned int state)
 {
-	struct place_args args = {};
-	struct ls_ticks *k;
 	struct acct_throttle thr = {};
-	struct acct_place place = {};
+	struct ls_ticks *k;
+	struct left *left;
+	__u32 zero = 0;
 	__u32 cpu = bpf_get_smp_processor_id();
 
 	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
 		return;
-	if (t->edges && t->edges != ls_edges)
-		acct_drop_edges(t);
-	place_read_args(p, &place, &args, true);
-	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
-		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
-		place.io_wait = 0;
-		if (state & TASK_STOPPED_OR_TRACED)
-			place.nr = LS_NR_STOPPED;
-	}
-	if (!acct_on_cpu(t))
-		place.ran_ns = core_ran_ns(p);
+	left = bpf_map_lookup_elem(&ls_left, &zero);
+	if (!left)
+		return;
+	left->place.ran_ns = 0;
+	place_read_args(p, &left->place, &left->args, true);
 	if (!asleep)
 		throttle_now(p, &thr);
+	if (!t) {
+		if (left->place.io_wait && begin(p, now, &left->place, asleep ? NULL : &thr, cpu, LS_SCRATCH_EVENT, 0) && !asleep)
+			wait_entered(p, cpu);
+		return;
+	}
+	if (t->edges && t->edges != ls_edges)
+		acct_drop_edges(t);
+	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
+		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
+		left->place.io_wait = 0;
+		if (state & TASK_STOPPED_OR_TRACED)
+			left->place.nr = LS_NR_STOPPED;
+	}
+	if (!acct_on_cpu(t))
+		left->place.ran_ns = core_ran_ns(p);
 	if (acct_waiting(t))
 		wait_left(t->wait_cpu);
 	write_begin(t);
 	if (asleep)
-		acct_sleep(t, now, &place);
+		acct_sleep(t, now, &left->place);
 	else
-		acct_preempt(t, now, &place, cpu, &thr);
+		acct_preempt(t, now, &left->place, cpu, &thr);
 	write_end(t);
 	if (acct_waiting(t))
 		wait_entered(p, t->wait_cpu);
@@ -136,7 +145,7 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 		return;
 	k = ticks_of(p);
 	if (k)
-		note_block(ctx, k, now, &place, &args);
+		note_block(ctx, k, now, &left->place, &left->args);
 }
 
 /* What a measured tick was held up by is remembered, in case it gets slow. */
@@ -151,7 +160,11 @@ static __always_inline void note_back(struct task_struct *p, struct ls_thread *t
 		end_io(p, t, k, now, LS_RET_UNKNOWN);
 		return;
 	}
-	if (was != LS_WAIT_TICK || !ls_slow_ns)
+	if (!ls_slow_ns)
+		return;
+	if (was == LS_TICK_BLOCKED) /* its wake-up was missed */
+		note_unblock(k, now - k->tick.blocked.ns);
+	if (was != LS_WAIT_TICK)
 		return;
 	note_unblock(k, since - k->tick.blocked.ns);
 	note_wait(k, ring, since, now);
@@ -186,13 +199,11 @@ static __always_inline int on_switch(void *ctx, bool preempt, struct task_struct
 	/* A thread with a signal pending does not get to sleep: its state is back at 0 (running) although it asked to. */
 	bool asleep = !preempt && state && prev->__state;
 	struct ls_cpu *ring;
-	__u64 now;
+	__u64 now = 0;
 
-	if (out) {
+	if (out || may_be_first_wait(prev, asleep, state)) {
 		now = bpf_ktime_get_ns();
 		switched_out(ctx, prev, out, now, asleep, state);
-	} else {
-		now = first_wait(prev, asleep, state);
 	}
 	if (in) {
 		now = now ? now : bpf_ktime_get_ns();

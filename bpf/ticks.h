@@ -209,7 +209,6 @@ ACCT_FN int ticks_cause(struct ls_ticks *k, const struct ls_cause *c, __u64 ns)
 {
 	__u64 least_ns = ~0ULL;
 	struct ls_cause *q;
-	int least = 0;
 
 	if (!k || !c || !k->tick.start_ns || k->call == LS_CALL_OWN)
 		return 0;
@@ -220,31 +219,34 @@ ACCT_FN int ticks_cause(struct ls_ticks *k, const struct ls_cause *c, __u64 ns)
 	for (int i = 0; i < LS_CAUSES; i++) {
 		q = &k->tick.causes[i];
 		if (!q->kind) {
-			least = i;
-			least_ns = 0;
+			*q = *c;
+			q->ns = ns;
+			q->count = 1;
 			if (i + 1 < LS_CAUSES)
 				k->tick.causes[i + 1].kind = 0;
-			break;
+			return 0;
 		}
 		if (ticks_same_cause(q, c)) {
 			q->ns += ns;
 			q->count++;
 			return 0;
 		}
-		if (q->ns < least_ns) {
-			least_ns = q->ns;
-			least = i;
-		}
 	}
-	if (least_ns >= ns) {
-		k->tick.cause_other_ns += ns;
+	/* The least first, its slot afterwards, as in acct_culprit(). */
+	for (int i = 0; i < LS_CAUSES; i++)
+		if (k->tick.causes[i].ns < least_ns)
+			least_ns = k->tick.causes[i].ns;
+	for (int i = 0; i < LS_CAUSES && least_ns < ns; i++) {
+		q = &k->tick.causes[i];
+		if (q->ns != least_ns)
+			continue;
+		k->tick.cause_other_ns += least_ns;
+		*q = *c;
+		q->ns = ns;
+		q->count = 1;
 		return 0;
 	}
-	q = &k->tick.causes[least];
-	k->tick.cause_other_ns += least_ns;
-	*q = *c;
-	q->ns = ns;
-	q->count = 1;
+	k->tick.cause_other_ns += ns;
 	return 0;
 }
 

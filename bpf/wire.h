@@ -16,7 +16,7 @@
 #define LS_POINTS 4    /* wait points remembered per thread */
 #define LS_BLOCKED 8   /* syscalls a thread was blocked in */
 #define LS_CULPRITS 8  /* processes that had the CPU while it waited */
-#define LS_CPU_RING 128 /* last switches remembered per CPU; power of two */
+#define LS_CPU_RING 64 /* last switches remembered per CPU; power of two */
 #define LS_NO_TIMEOUT (~0ULL)
 #define LS_TGID_QUOTA 0xffffffffU /* a culprit that is no process: the cgroup's quota */
 

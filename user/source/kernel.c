@@ -28,19 +28,21 @@ static bool switch_has_prev_state(const struct btf *btf)
 	return t && btf_is_func_proto(t) && btf_vlen(t) >= 5; /* with the leading context pointer */
 }
 
-static int choose_programs(struct loopscope_bpf *skel, struct fault *f)
+static int choose_programs(struct kernel_source *k, bool only, struct fault *f)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	bool has_state;
+	int err;
 
 	if (!btf)
 		return fault(f, -errno, EXIT_IMPOSSIBLE,
 			     "the kernel's type information (BTF) can't be read: use a kernel built with CONFIG_DEBUG_INFO_BTF");
 	has_state = switch_has_prev_state(btf);
+	bpf_program__set_autoload(k->skel->progs.ls_sched_switch, has_state);
+	bpf_program__set_autoload(k->skel->progs.ls_sched_switch_5_15, !has_state);
+	err = kernel_edges_prepare(&k->edges, k->skel, btf, only ? k->o.edges : CHOOSE_SCHED, f);
 	btf__free(btf);
-	bpf_program__set_autoload(skel->progs.ls_sched_switch, has_state);
-	bpf_program__set_autoload(skel->progs.ls_sched_switch_5_15, !has_state);
-	return 0;
+	return err;
 }
 
 /* Maps that only measured edges need shrink to what the kernel accepts where there are none. */
@@ -60,9 +62,7 @@ static int prepare(struct kernel_source *k, struct fault *f)
 	k->skel = loopscope_bpf__open();
 	if (!k->skel)
 		return fault(f, -errno, EXIT_FAILED, "the BPF programs can't be opened: %s", strerror(errno));
-	err = choose_programs(k->skel, f);
-	if (!err)
-		err = kernel_edges_prepare(&k->edges, k->skel, only ? k->o.edges : CHOOSE_SCHED, f);
+	err = choose_programs(k, only, f);
 	if (err)
 		return err;
 	if (cpus > 0)

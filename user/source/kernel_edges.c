@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "lib/cleanup.h"
@@ -81,22 +82,30 @@ static void choose_loaded(struct loopscope_bpf *skel, enum edge_kind kind)
 	bpf_program__set_autoload(skel->progs.ls_pulse_walk, kind != EDGES_SCHED);
 }
 
-/* fentry is offered by BTF and refused by some platforms only at attach time, so one is attached, in an object of its own. */
-static bool fentry_works(void)
-{
-	struct loopscope_bpf *trial = loopscope_bpf__open();
-	struct bpf_program *p;
-	struct bpf_link *link = NULL;
+#if defined(__x86_64__)
+#define TRIAL_FUNCTION "__x64_sys_ppoll"
+#else
+#define TRIAL_FUNCTION "__arm64_sys_ppoll"
+#endif
 
-	if (!trial)
+/* fentry is offered by BTF and refused by some platforms only at attach time, so a program that does nothing is attached. */
+static bool fentry_works(const struct btf *kernel)
+{
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_TRACE_FEXIT);
+	_cleanup_close_ int prog = -1, link = -1;
+	int id = btf__find_by_name_kind(kernel, TRIAL_FUNCTION, BTF_KIND_FUNC);
+
+	if (id < 0)
 		return false;
-	bpf_object__for_each_program(p, trial->obj)
-		bpf_program__set_autoload(p, p == trial->progs.ls_fx_ppoll);
-	if (!loopscope_bpf__load(trial))
-		link = bpf_program__attach(trial->progs.ls_fx_ppoll);
-	bpf_link__destroy(link);
-	loopscope_bpf__destroy(trial);
-	return link != NULL;
+	o.attach_btf_id = (__u32)id;
+	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "ls_trial", "GPL", nothing, ARRAY_SIZE(nothing), &o);
+	if (prog >= 0)
+		link = bpf_raw_tracepoint_open(NULL, prog);
+	return link >= 0;
 }
 
 #define TRACEFS "/sys/kernel/tracing"
@@ -119,7 +128,8 @@ static bool tracefs_make(void)
 	return tracefs_is_there();
 }
 
-int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, enum edge_choice choice, struct fault *f)
+int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, const struct btf *kernel, enum edge_choice choice,
+			 struct fault *f)
 {
 	switch (choice) {
 	case CHOOSE_SCHED:
@@ -129,10 +139,9 @@ int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, enu
 		e->kind = EDGES_UPROBE;
 		break;
 	case CHOOSE_FENTRY:
-		if (!fentry_works())
+		if (!fentry_works(kernel))
 			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE,
-				     "--edges fentry: this kernel refuses fentry (%s); use --edges auto, which takes what works",
-				     kernel_log_last());
+				     "--edges fentry: this kernel refuses fentry; use --edges auto, which takes what works");
 		e->kind = EDGES_FENTRY;
 		break;
 	case CHOOSE_TRACEPOINT:
@@ -142,7 +151,7 @@ int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, enu
 		e->kind = EDGES_TRACEPOINT;
 		break;
 	case CHOOSE_AUTO:
-		e->kind = fentry_works() ? EDGES_FENTRY : tracefs_make() ? EDGES_TRACEPOINT : EDGES_SCHED;
+		e->kind = fentry_works(kernel) ? EDGES_FENTRY : tracefs_make() ? EDGES_TRACEPOINT : EDGES_SCHED;
 		break;
 	}
 	choose_loaded(skel, e->kind);

@@ -21,6 +21,7 @@
 #include "model/record.h"
 
 struct bpf_link;
+struct btf;
 struct let_go;
 struct loopscope_bpf;
 
@@ -48,8 +49,10 @@ struct kernel_edges {
 	double wait_cost_ns; /* what one IO wait pays for its two edges, measured on ourselves; 0 unknown */
 };
 
-/* Before load: decides what is loaded. The kind that will be used is in e->kind; 'auto' tries fentry in a throw-away object. */
-int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, enum edge_choice choice, struct fault *f);
+/* Before load: decides what is loaded. The kind that will be used is in e->kind; 'auto' tries fentry with a throw-away program.
+ * kernel: its types. */
+int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, const struct btf *kernel, enum edge_choice choice,
+			 struct fault *f);
 /* After load. */
 int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, struct fault *f);
 /* Waits until the last link is closed. */
