@@ -31,7 +31,7 @@ TEN_POLLS = ("-b", "10ms", "-p", "20ms")
 class Blocking(LiveTest):
     def check(self, kind, *options):
         blocker = self.looper("blocker", "-k", kind, *options)
-        records = self.watch(blocker.pid, 2, 2)
+        records = self.watch(blocker.pid, 1, 2)
         truth = blocker.truth()
         for r in records:
             blocked = blocked_truth(truth, *span(r))

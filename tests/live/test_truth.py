@@ -48,7 +48,7 @@ class NodeAlone(Truth):
         node = self.node(0.01, 0.01 * load)
         self.alone(node)
         witness = self.witness((node.pid, node.pid))
-        records = self.watch(node.pid, 2, 3)
+        records = self.watch(node.pid, 2, 2)
         witness.finish()
         samples = node.truth()["elu"]
         times, idle = [s[0] for s in samples], [s[1] / 1e3 for s in samples]
@@ -139,7 +139,7 @@ class Throttled(Truth):
             quota.add(program.pid)
             try:
                 witness = self.witness((program.pid, program.pid))
-                records = self.watch(program.pid, 2, 3)
+                records = self.watch(program.pid, 2, 2)
                 witness.finish()
                 truth = program.truth()
             finally:

@@ -17,7 +17,7 @@ void slow_sums_free(struct slow_sums *s);
 /* A tick in progress is not counted: it comes again when it ends. */
 int slow_sums_add(struct slow_sums *s, const struct slow_tick *t);
 
-/* Largest first; valid until the next slow_sums_add(). */
+/* Largest first; valid until the next call of this or of slow_sums_add(). */
 const struct slow_sum *slow_sums_list(struct slow_sums *s, size_t *ret_n);
 /* Slow ticks counted, their whole time, and those held back by the rate limits (which are not in the sums). */
 uint64_t slow_sums_ticks(const struct slow_sums *s);
