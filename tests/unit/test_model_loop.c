@@ -59,6 +59,21 @@ Test(model_loop, what_the_source_cannot_know_is_not_zero)
 	assert_conserves(&r);
 }
 
+/* Edges that were measured for a part of the interval have left time in io_cpu: it is the tick's share now, and counts once. */
+Test(model_loop, edges_let_go_leave_no_hole_and_count_nothing_twice)
+{
+	struct loop_sample now = sample_ms(600, 300, 0, 0, 0);
+	struct loop_record r;
+
+	now.state_ns[LOOP_IO_CPU] = 100 * MODEL_MS;
+	cr_assert(loop_delta(NULL, &now, &plain_facts, &r));
+	cr_assert(isnan(r.io_cpu));
+	assert_near(r.tick_cpu, 0.4);
+	assert_near(r.busy, 0.4);
+	assert_near(r.load, 0.4);
+	assert_conserves(&r);
+}
+
 Test(model_loop, identity_and_names_are_the_later_ones)
 {
 	struct loop_sample before = sample_ms(600, 400, 0, 0, 0), now = sample_ms(1200, 800, 0, 0, 0);

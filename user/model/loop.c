@@ -299,7 +299,7 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 	r.throttled = (double)since(before ? before->throttled_ns : 0, now->throttled_ns) / wall;
 	if (r.throttled > r.wait)
 		r.throttled = r.wait; /* the quota's clock is behind at times, and catches up in the next interval */
-	r.busy = part[LOOP_IO_CPU] + r.tick_cpu + r.tick_blocked;
+	r.busy = part[LOOP_IO_CPU] + part[LOOP_TICK_CPU] + part[LOOP_TICK_BLOCKED];
 	r.load = r.busy + r.wait;
 	r.naive_load = 1 - (double)since(before ? before->naive_idle_ns : 0, now->naive_idle_ns) / wall;
 	if (f->park_is_idle)
