@@ -377,6 +377,15 @@ static __always_inline void acct_swap_points(struct ls_thread *t, const struct l
 	t->naive_idle_ns = t->naive_idle_ns > nested ? t->naive_idle_ns - nested + own : own;
 }
 
+/* The same epoll instance or ring is the same loop, from wherever it is entered: an interpreter that optimises its calls while the
+ * loop runs moves the stack pointer. */
+static __always_inline int acct_same_queue(const struct ls_thread *t, const struct acct_place *p)
+{
+	const struct ls_point *home = &t->points[t->home & (LS_POINTS - 1)];
+
+	return t->home >= 0 && p->fd >= 0 && home->fd == p->fd && home->nr == p->nr && home->abi == p->abi;
+}
+
 /* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
  * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's.
  * now: t->last_ns, which never goes back. */
@@ -390,6 +399,13 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 		return 0;
 	row = acct_point_row(t, p, now) & (LS_POINTS - 1);
 	q = &t->points[row];
+	if (acct_same_queue(t, p) && row != t->home) {
+		if (q->sp == p->sp && q->nr == p->nr && q->abi == p->abi)
+			q->count = 0; /* one and the same */
+		row = t->home & (LS_POINTS - 1);
+		q = &t->points[row];
+		q->sp = p->sp;
+	}
 	if (!q->count || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi ||
 	    (row != t->home && now - q->last_ns > 60 * ACCT_SEC)) {
 		q->count = 0;
@@ -535,11 +551,22 @@ static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct
 		return 0;
 	if (!t->edges)
 		return acct_note_point(t, p, t->last_ns);
-	if (!(t->flags & LS_F_IN_IO) || t->home < 0)
+	if (t->home < 0)
 		return 0;
+	home = &t->points[t->home & (LS_POINTS - 1)];
+	if (!(t->flags & LS_F_IN_IO)) {
+		/* In its own wait, whose entry was not seen: the kernel skips a program of this kind while another one runs, or a map is
+		 * read, on the same CPU. */
+		if (t->flags & LS_F_ENTRY_ONLY || p->sp != home->sp || p->nr != home->nr || p->abi != home->abi)
+			return 0;
+		t->lost++;
+		t->flags |= LS_F_IN_IO;
+		t->io_start_ns = t->last_ns;
+		t->io_timeout_ns = p->timeout_ns;
+		return 1;
+	}
 	if (!(t->flags & LS_F_ENTRY_ONLY))
 		return 1;
-	home = &t->points[t->home & (LS_POINTS - 1)];
 	return p->nr == home->nr && p->sp <= home->sp && home->sp - p->sp < ACCT_WRAPPER_BYTES;
 }
 

@@ -103,13 +103,15 @@ static __always_inline int io_exit(struct task_struct *p, __s64 ret)
 
 	if (!k)
 		return 0;
-	if (k->call != LS_CALL_OWN) {
-		k->call = LS_CALL_NONE;
-		return 0;
-	}
 	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
 	if (!t || !ls_edges || t->edges != ls_edges)
 		return 0;
+	if (k->call != LS_CALL_OWN) {
+		k->call = LS_CALL_NONE;
+		if ((t->flags & (LS_F_IN_IO | LS_F_ENTRY_ONLY)) != LS_F_IN_IO)
+			return 0;
+		ticks_entry_missed(k, t);
+	}
 	end_io(p, t, k, bpf_ktime_get_ns(), ret);
 	return 0;
 }

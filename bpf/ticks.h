@@ -118,6 +118,8 @@ ACCT_FN int ticks_enter(struct ls_ticks *k, const struct ls_thread *t, __s32 fd,
 		return TICKS_NESTED;
 	}
 	now = t->last_ns;
+	if (k->call == LS_CALL_OWN) /* the return from the wait before was not seen: nobody knows when the tick began */
+		k->tick.start_ns = 0;
 	if (k->call == LS_CALL_ENTERED) /* the wait before did not sleep: nothing told its end, and it took no time worth telling */
 		ticks_count(k->io_hist, &k->io_sum_ns, &k->io_max_ns, 0);
 	k->call = LS_CALL_OWN;
@@ -153,6 +155,22 @@ ACCT_FN int ticks_entered(struct ls_ticks *k, const struct ls_thread *t)
 	k->call = LS_CALL_ENTERED;
 	k->exit_ns = t->last_ns;
 	ticks_open(k, t, -1);
+	return 0;
+}
+
+/* The thread has slept at its own wait point although its entry was not seen: the tick before has ended at a time that nobody
+ * knows, so it is not counted. */
+ACCT_FN int ticks_entry_missed(struct ls_ticks *k, const struct ls_thread *t)
+{
+	if (!k || !t)
+		return 0;
+	k->call = LS_CALL_OWN;
+	k->empty = 0;
+	k->io_ns = k->call_ns = t->io_start_ns;
+	k->call_wait_ns = t->sum_ns[LS_WAIT_IO];
+	k->timeout_ns = t->io_timeout_ns;
+	k->tick.start_ns = 0;
+	k->io_waits++;
 	return 0;
 }
 

@@ -77,10 +77,11 @@ SMALL = {
 }
 
 
-def start_small(start, name, work="1ms"):
+def start_small(start, name, work_us=1000):
+    """work_us of CPU time in each of its ticks, one each 10 ms."""
     runtime, syscalls = SMALL[name]
-    program = start([os.path.join(LOOPERS, name), "-w", work], READY)
-    return Target(name, program.pid, runtime, syscalls, 0.09)
+    program = start([os.path.join(LOOPERS, name), "-w", "%dus" % work_us, "-p", "10ms"], READY)
+    return Target(name, program.pid, runtime, syscalls, 0.9 * work_us / 10000)
 
 
 class Shell:

@@ -44,7 +44,7 @@ class AttachSmall(LiveTest):
         super().setUpClass()
         cls.seen = {}
         for name in programs.SMALL:
-            target = programs.start_small(cls.class_start, name)
+            target = programs.start_small(cls.class_start, name, work_us=400)  # ten of them leave the CPUs half idle
             observer = cls.class_start([LOOPSCOPE, "attach", "-p", target.pid, "-i", "1", "-c", "5", "-o", "json"],
                                        kind=Observer)
             cls.seen[name] = (target, observer)
@@ -75,7 +75,7 @@ class Scan(LiveTest):
                 targets.append(start(self.start, work=0.0004))
             except unittest.SkipTest as e:
                 self.note("without one: %s" % e)
-        targets += [programs.start_small(self.start, name, work="200us") for name in programs.SMALL]
+        targets += [programs.start_small(self.start, name, work_us=200) for name in programs.SMALL]
         others = {
             "idle threads": self.looper("threads", "-n", "2000").pid,
             "a process that polled once": self.looper("pollonce").pid,

@@ -28,7 +28,7 @@
 
 static inline struct acct_place place_io(uint64_t sp, uint32_t nr)
 {
-	return (struct acct_place){ .sp = sp, .nr = nr, .io_wait = 1, .fd = 3, .nfds = -1, .timeout_ns = LS_NO_TIMEOUT };
+	return (struct acct_place){ .sp = sp, .nr = nr, .io_wait = 1, .fd = 3 + (int)((HOME_SP - sp) * 7 & 0xfffff), .nfds = -1, .timeout_ns = LS_NO_TIMEOUT };
 }
 
 static inline struct acct_place place_block(uint64_t sp, uint32_t nr)

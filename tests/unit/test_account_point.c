@@ -115,6 +115,25 @@ Test(account_point, a_shallower_place_takes_over_when_it_comes_back)
 	assert_whole(&t);
 }
 
+/* An interpreter that optimises its calls moves the stack pointer of one and the same wait. */
+Test(account_point, the_same_queue_is_the_same_loop)
+{
+	struct ls_thread t = thread_running(100 * MS);
+	struct acct_place moved = place_io(HOME_SP + 512, NR_EPOLL), other = place_io(HOME_SP - 1024, NR_EPOLL);
+
+	moved.fd = t.points[t.home].fd;
+	for (int i = 0; i < 3; i++) {
+		acct_sleep(&t, (110 + 20 * i) * MS, &moved);
+		cr_assert_eq(t.state, LS_IDLE);
+		wake(&t, (120 + 20 * i) * MS);
+		run(&t, (120 + 20 * i) * MS);
+		moved.sp -= 256;
+	}
+	acct_sleep(&t, 170 * MS, &other);
+	cr_assert_eq(t.state, LS_TICK_BLOCKED, "another epoll, deeper: a callback's");
+	assert_whole(&t);
+}
+
 /* Hours of idle time are not turned into blocking because the program waits further out for once. */
 Test(account_point, what_was_long_its_own_stays_so)
 {

@@ -362,7 +362,9 @@ int observation_run(struct observation *ob, struct evloop *loop, const struct ob
 		err = evloop_add_signal(loop, SIGTERM, on_signal, ob);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
-	err = evloop_run(loop);
+	err = kernel_source_measure(ob->source, f);
+	if (!err)
+		err = evloop_run(loop);
 	rest = now_ns(CLOCK_MONOTONIC) - start - ob->reports * pace->interval_ns;
 	if (!err && !(pace->count && ob->reports >= pace->count) && worth_reporting(ob, rest))
 		err = observation_report(ob, true, f);

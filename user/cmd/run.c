@@ -176,6 +176,8 @@ static int watch(const struct run_config *c, struct child *ch, FILE *out, char *
 
 	if (!err)
 		err = kernel_source_watch(observation_source(ch->ob), ch->pid, true, f);
+	if (!err) /* before it starts: a short run has no time to lose */
+		err = kernel_source_measure(observation_source(ch->ob), f);
 	if (!err)
 		err = release(ch, argv[0], f);
 	if (!err)

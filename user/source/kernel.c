@@ -85,7 +85,7 @@ static void deliver(struct kernel_source *k, const struct ls_snap *snap)
 		k->cost.events_live += s.events;
 	else
 		k->cost.events_ended += s.events;
-	s.over_budget = k->edges.kind != EDGES_SCHED && !k->edges.attached;
+	s.over_budget = k->measuring && !k->edges.attached;
 	if (snap->t.edges && snap->t.edges == k->skel->bss->ls_edges)
 		s.edges = k->edges.kind;
 	if (k->edges.kind != EDGES_SCHED)
@@ -214,7 +214,6 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 	k->ticks.edge = o->edge;
 	k->ticks.arg = o->arg;
 	k->ticks.stacks_fd = bpf_map__fd(k->skel->maps.ls_stacks);
-	kernel_edges_calibrate(&k->edges, k->skel);
 	for (size_t i = 0; i < o->n_pids; i++) {
 		err = set_target(k, o->pids[i], o->follow_children);
 		if (err)
@@ -227,10 +226,16 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 		kernel_sampling_look(&k->sampling, k->skel->progs.ls_look);
 	if (!err)
 		err = begin_watching(k, o, f);
-	/* Last: an edge of a thread that is found asleep meets a state that knows it. */
-	if (!err)
-		err = kernel_edges_attach(&k->edges, k->skel, f);
 	return err;
+}
+
+int kernel_source_measure(struct kernel_source *k, struct fault *f)
+{
+	if (k->edges.kind == EDGES_SCHED || k->measuring)
+		return 0;
+	k->measuring = true;
+	kernel_edges_calibrate(&k->edges, k->skel);
+	return kernel_edges_attach(&k->edges, k->skel, f);
 }
 
 int kernel_source_open(const struct kernel_source_options *o, struct kernel_source **ret, struct fault *f)
@@ -391,7 +396,7 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 {
 	int err;
 
-	if (k->edges.kind == EDGES_SCHED)
+	if (!k->measuring)
 		return 0;
 	kernel_budget_begin(&k->budget, k->o.budget);
 	err = kernel_walk(k, WALK_PULSE, take_pulses, k);

@@ -61,6 +61,9 @@ int kernel_source_fd(struct kernel_source *k);
 int kernel_source_poll(struct kernel_source *k, struct fault *f);
 /* A look at the ticks in progress and at what measuring costs: at least each 100 ms while edges are measured. */
 int kernel_source_pulse(struct kernel_source *k, struct fault *f);
+/* Begins to measure the edges, where the options ask for it. Takes some 100 ms, which is why it is a step of its own: the first
+ * interval need not wait for it. */
+int kernel_source_measure(struct kernel_source *k, struct fault *f);
 /* True where edges are measured, or would be but for the budget. */
 bool kernel_source_measures(const struct kernel_source *k);
 

@@ -39,6 +39,7 @@ struct kernel_source {
 	bool walk_all; /* the walks go over every thread of the machine */
 	struct kernel_cost cost;
 	struct kernel_edges edges;
+	bool measuring; /* kernel_source_measure() has been called */
 	struct kernel_ticks ticks;
 	struct kernel_sampling sampling;
 	struct kernel_budget budget;
