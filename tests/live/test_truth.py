@@ -15,16 +15,28 @@ BUSY_CONTENDED = 0.02
 QUIET = 0.02  # share of time for which a program "alone" may have waited: the delay of a wake-up, a hundred times a second
 
 
+# What schedstat and the record call by different names is measured, and judged as such: its clock stands still while the hypervisor
+# or an interrupt has the CPU (the record says running), and after a wake-up that is served at once it is not read again
+# (RQCF_REQ_SKIP), so that the delay of the wake-up counts as running (the record says waiting).
+
+
+def taken_s():
+    """CPU time that the hypervisor and interrupts have had, ever, in seconds."""
+    with open("/proc/stat") as f:
+        ticks = [int(word) for word in f.readline().split()[1:9]]
+    return sum(ticks[5:8]) / os.sysconf("SC_CLK_TCK")  # irq, softirq, steal
+
+
 class Truth(LiveTest):
-    def check_against_witness(self, witness, records):
-        worst = [0, 0]
+    def check_against_witness(self, witness, records, taken=0.0):
+        """taken: share of a CPU that the hypervisor and interrupts had meanwhile."""
         for r in records:
             cpu, runq = witness.record_shares(r)
-            worst = [max(worst[0], abs(on_cpu(r) - cpu)), max(worst[1], abs(r["wait"] - runq))]
-        self.note("against schedstat: on CPU off by %.4f, wait by %.4f at most" % tuple(worst))
-        for r in records:
-            cpu, runq = witness.record_shares(r)
-            self.assertAlmostEqual(on_cpu(r), cpu, delta=ON_CPU, msg="on-CPU share against schedstat")
+            woken = max(0.0, r["wait"] - runq)
+            self.note("against schedstat: on CPU %+.4f, wait %+.4f (taken from the machine %.4f)" %
+                      (on_cpu(r) - cpu, r["wait"] - runq, taken))
+            self.assertLessEqual(on_cpu(r) - cpu, ON_CPU + taken, "on-CPU share against schedstat")
+            self.assertLessEqual(cpu - on_cpu(r), ON_CPU + woken, "on-CPU share against schedstat")
             self.assertAlmostEqual(r["wait"], runq, delta=WAIT, msg="wait against schedstat")
 
     def require_quiet(self, witness, records):
@@ -48,17 +60,19 @@ class NodeAlone(Truth):
         node = self.node(0.01, 0.01 * load)
         self.alone(node)
         witness = self.witness((node.pid, node.pid))
+        taken = taken_s()
         records = self.watch(node.pid, 2, 2)
+        taken = (taken_s() - taken) / sum(r["interval_s"] for r in records)
         witness.finish()
         samples = node.truth()["elu"]
         times, idle = [s[0] for s in samples], [s[1] / 1e3 for s in samples]
-        self.check_against_witness(witness, records)
         self.require_quiet(witness, records)
         for r in records:
             begin, end = span(r)
             elu = 1 - (interpolate(times, idle, end) - interpolate(times, idle, begin)) / (end - begin)
             self.note("busy %.4f, eventLoopUtilization %.4f" % (r["busy"], elu))
             self.assertAlmostEqual(r["busy"], elu, delta=ELU_BUSY)
+        self.check_against_witness(witness, records, taken)
 
 
 @cases({
@@ -78,9 +92,11 @@ class Alone(Truth):
         if "spinner" not in program.argv[0]:  # at 100 % of a CPU the kernel throttles real-time priorities
             self.alone(program)
         witness = self.witness((program.pid, program.pid))
+        taken = taken_s()
         records = self.watch(program.pid, 2, 2)
+        taken = (taken_s() - taken) / sum(r["interval_s"] for r in records)
         witness.finish()
-        self.check_against_witness(witness, records)
+        self.check_against_witness(witness, records, taken)
 
 
 class Contended(Truth):
