@@ -160,9 +160,10 @@ static int attach_programs(struct kernel_source *k, struct fault *f)
 	bpf_object__for_each_program(prog, k->skel->obj) {
 		struct bpf_link *link;
 
-		if (k->n_links == MAX_PROGRAMS || !bpf_program__autoload(prog) ||
-		    bpf_program__expected_attach_type(prog) != BPF_TRACE_RAW_TP)
+		if (!bpf_program__autoload(prog) || bpf_program__expected_attach_type(prog) != BPF_TRACE_RAW_TP)
 			continue;
+		if (k->n_links == MAX_PROGRAMS) /* never silently without one */
+			return fault(f, -E2BIG, EXIT_FAILED, "more than %d programs to attach: raise MAX_PROGRAMS", MAX_PROGRAMS);
 		link = bpf_program__attach(prog);
 		if (!link)
 			return fault(f, -errno, EXIT_IMPOSSIBLE, "%s can't be attached: %s", bpf_program__name(prog),
