@@ -402,8 +402,10 @@ class AheadOfOthers:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, 0, self.NICE)
             with open(self.AUTOGROUP, encoding="ascii") as f:
-                self.session_nice = f.read().split()[-1]
-            self._set_session(self.NICE)
+                said = f.read().split()
+            if said:  # empty for what never was in a session of its own: there is no niceness but the process's then
+                self.session_nice = said[-1]
+                self._set_session(self.NICE)
         return self
 
     def __exit__(self, *exc):
