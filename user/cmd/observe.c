@@ -39,12 +39,13 @@ struct observation {
 	struct registry *registry;
 	struct kernel_source *source;
 	struct tracker *tracker;
-	struct sink *sink;
+	struct sink *sink, *own_sink;
 	struct observe_ticks *ticks;
 	struct steal_meter steal;
 	struct loop_record *sorted;
 	/* while running */
 	struct evloop *loop;
+	struct ev_source *pulse, *events;
 	struct observe_pace pace;
 	uint64_t reports;
 	struct fault *f;
@@ -148,11 +149,19 @@ static int open_sink(struct observation *ob, struct fault *f)
 {
 	struct table_options t = { .out = ob->o.out, .layout = ob->o.layout, .columns = ob->o.columns };
 
+	int err;
+
+	ob->sink = ob->o.sink;
+	if (ob->sink)
+		return 0;
 	if (ob->o.format == OBSERVE_FOLDED)
-		return sink_folded_new(ob->o.out, &ob->sink, f);
-	if (ob->o.format == OBSERVE_JSON)
-		return sink_json_new(ob->o.out, &ob->sink, f);
-	return sink_table_new(&t, &ob->sink, f);
+		err = sink_folded_new(ob->o.out, &ob->own_sink, f);
+	else if (ob->o.format == OBSERVE_JSON)
+		err = sink_json_new(ob->o.out, &ob->own_sink, f);
+	else
+		err = sink_table_new(&t, &ob->own_sink, f);
+	ob->sink = ob->own_sink;
+	return err;
 }
 
 static int take(void *arg, const struct loop_sample *s)
@@ -216,15 +225,26 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 	return 0;
 }
 
+static void leave_loop(struct observation *ob)
+{
+	if (!ob->loop)
+		return;
+	evloop_remove(ob->loop, ob->pulse);
+	evloop_remove(ob->loop, ob->events);
+	ob->pulse = ob->events = NULL;
+	ob->loop = NULL;
+}
+
 void observation_close(struct observation *ob)
 {
 	if (!ob)
 		return;
+	leave_loop(ob);
 	kernel_source_close(ob->source);
 	observe_ticks_free(ob->ticks);
 	tracker_free(ob->tracker);
 	registry_free(ob->registry);
-	sink_free(ob->sink);
+	sink_free(ob->own_sink);
 	free(ob->sorted);
 	free(ob);
 }
@@ -339,40 +359,64 @@ static bool worth_reporting(const struct observation *ob, uint64_t since_last_ns
 	return !ob->reports || since_last_ns > ob->pace.interval_ns / 20;
 }
 
-int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
+int observation_start(struct observation *ob, struct evloop *loop, struct fault *f)
 {
-	uint64_t start = now_ns(CLOCK_MONOTONIC), rest;
-	struct ev_source *tick = NULL, *end = NULL;
 	int err = 0;
 
 	ob->loop = loop;
-	ob->pace = *pace;
 	ob->f = f;
-	if (pace->interval_ns)
-		err = evloop_add_timer(loop, pace->interval_ns, pace->interval_ns, on_tick, ob, &tick);
-	if (!err && pace->duration_ns)
-		err = evloop_add_timer(loop, pace->duration_ns, 0, on_end, ob, &end);
-	if (!err && kernel_source_measures(ob->source))
-		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, ob, NULL);
+	if (kernel_source_measures(ob->source))
+		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, ob, &ob->pulse);
 	if (!err && kernel_source_fd(ob->source) >= 0)
-		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, NULL);
+		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, &ob->events);
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
+	return kernel_source_measure(ob->source, f);
+}
+
+int observation_finish(struct observation *ob, struct fault *f)
+{
+	int err = kernel_source_poll(ob->source, f);
+
+	if (!err && kernel_source_measures(ob->source))
+		err = observe_ticks_finish(ob->ticks, f);
+	leave_loop(ob);
+	return err;
+}
+
+/* What paces the reports and ends the run. */
+static int set_pace(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
+{
+	int err = 0;
+
+	if (pace->interval_ns)
+		err = evloop_add_timer(loop, pace->interval_ns, pace->interval_ns, on_tick, ob, NULL);
+	if (!err && pace->duration_ns)
+		err = evloop_add_timer(loop, pace->duration_ns, 0, on_end, ob, NULL);
 	if (!err && !pace->ignore_signals)
 		err = evloop_add_signal(loop, SIGINT, on_signal, ob);
 	if (!err && !pace->ignore_signals)
 		err = evloop_add_signal(loop, SIGTERM, on_signal, ob);
-	if (err)
-		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
-	err = kernel_source_measure(ob->source, f);
+	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err)) : 0;
+}
+
+int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
+{
+	uint64_t start = now_ns(CLOCK_MONOTONIC), rest;
+	int err;
+
+	ob->pace = *pace;
+	err = set_pace(ob, loop, pace, f);
+	if (!err)
+		err = observation_start(ob, loop, f);
 	if (!err)
 		err = evloop_run(loop);
 	rest = now_ns(CLOCK_MONOTONIC) - start - ob->reports * pace->interval_ns;
 	if (!err && !(pace->count && ob->reports >= pace->count) && worth_reporting(ob, rest))
 		err = observation_report(ob, true, f);
 	if (!err)
-		err = kernel_source_poll(ob->source, f);
-	if (!err && kernel_source_measures(ob->source))
-		err = observe_ticks_finish(ob->ticks, f);
-	ob->loop = NULL;
+		err = observation_finish(ob, f);
+	leave_loop(ob);
 	return err;
 }
 

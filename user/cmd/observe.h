@@ -31,6 +31,7 @@ extern const char *const observe_sorts[];
 
 struct observe_options {
 	struct kernel_source_options source;
+	struct sink *sink; /* borrowed: where the reports go; NULL: one is made of what follows */
 	FILE *out;
 	int format; /* enum observe_format */
 	int sort;   /* enum observe_sort */
@@ -44,12 +45,20 @@ struct observation;
 /* Everything that can be wrong is found here, before anything is printed. Takes the first snapshot: the start of the first
  * interval. */
 int observation_open(const struct observe_options *o, struct observation **ret, struct fault *f);
+/* Before the event loop is freed that it was started on. Accepts NULL. */
 void observation_close(struct observation *ob);
 
 struct kernel_source *observation_source(struct observation *ob);
 
 /* Ends an interval: reads, computes and writes its report. */
 int observation_report(struct observation *ob, bool last, struct fault *f);
+
+/* For a command that runs its own event loop, with other sources beside this one: start() adds what the observation itself needs
+ * (neither an interval nor signals) and begins to measure; the command ends intervals with observation_report(); finish() takes
+ * what is left and removes what start() has added. What goes wrong in between is in the fault given to start(), which outlives
+ * finish(). */
+int observation_start(struct observation *ob, struct evloop *loop, struct fault *f);
+int observation_finish(struct observation *ob, struct fault *f);
 
 /* Runs until `count` reports (0: no limit), `duration_ns` (0: no limit), SIGINT, SIGTERM or observation_stop(); a report each
  * interval_ns, and one for the rest at the end. interval_ns 0: only the one at the end. */
