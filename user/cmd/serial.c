@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* serial.c - `loopscope serial`: a board's loop and tasks from the trace that it sends over a serial line. */
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "cmd/board_watch.h"
 #include "cmd/command.h"
 #include "cmd/observe.h"
-#include "cmd/serial_line.h"
 #include "lib/cleanup.h"
 #include "lib/options.h"
 #include "lib/text.h"
 
 #define BAUD_MAX 20000000u
-/* Records of single losses and hogs in one interval; what is above is summed up. A line that is nothing but noise must not
- * become a report that is nothing but gaps. */
-#define GAPS_AN_INTERVAL 100
-#define HOGS_AN_INTERVAL 20
-#define GAP_KINDS 3
 #define CONSOLE_PIECE SERIAL_DETECT_MAX /* no decoder passes on more at once */
 
 struct serial_config {
@@ -81,95 +75,19 @@ static const struct opt_usage usage = {
 
 struct serial {
 	const struct serial_config *c;
-	struct serial_line *line;
+	struct board_watch *watch;
 	struct sink *sink;
 	struct evloop *loop;
 	struct fault *f;
 	uint64_t reports, last_report;
-	bool in_session;
-	/* this interval's */
-	size_t gaps, hogs;
-	int64_t held_back[GAP_KINDS], hogs_held_back;
-	const char *held_kind[GAP_KINDS];
-	int64_t lost_before;
 };
 
-static uint64_t now_ns(clockid_t clock)
+static uint64_t now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static double wall_time(void)
-{
-	return (double)now_ns(CLOCK_REALTIME) / 1e9;
-}
-
-/* ---- single records ---- */
-static int tell(struct serial *s, enum loop_event_kind kind, int64_t count, const char *what)
-{
-	struct loop_event e = { .kind = kind, .ts = wall_time(), .mono_ns = now_ns(CLOCK_MONOTONIC), .source = SOURCE_SERIAL,
-				.runtime = "", .timeout_us = NAN, .count = count, .what = what };
-
-	memcpy(e.comm, s->c->name, strnlen(s->c->name, sizeof(e.comm)));
-	return sink_event(s->sink, &e, s->f);
-}
-
-static int on_gap(void *arg, int64_t count, const char *what)
-{
-	struct serial *s = arg;
-
-	if (s->gaps++ < GAPS_AN_INTERVAL)
-		return tell(s, EVENT_GAP, count, what);
-	for (size_t i = 0; i < GAP_KINDS; i++) {
-		if (s->held_kind[i] && strcmp(s->held_kind[i], what) != 0)
-			continue;
-		s->held_kind[i] = what;
-		s->held_back[i] += count > 0 ? count : 1;
-		break;
-	}
-	return 0;
-}
-
-static int on_session(void *arg, bool begins)
-{
-	struct serial *s = arg;
-	int err = 0;
-
-	if (s->in_session)
-		err = tell(s, EVENT_LOOP_STOP, -1, NULL);
-	s->in_session = begins;
-	return err || !begins ? err : tell(s, EVENT_LOOP_START, -1, NULL);
-}
-
-static double micros(uint64_t ticks, uint64_t hz)
-{
-	return hz ? (double)ticks / (double)hz * 1e6 : NAN;
-}
-
-/* A step is time on the CPU. Of a pass, where that is all there is, nobody knows what it was spent on. */
-static int on_hog(void *arg, const struct board_edge *e)
-{
-	struct serial *s = arg;
-	double us = micros(e->net, e->hz), whole = micros(e->end - e->start, e->hz);
-	struct slow_cause cause = { .kind = e->name[0] ? CAUSE_CPU : CAUSE_OTHER, .us = us, .what = e->name, .samples = -1 };
-	struct slow_tick t = {
-		.ts = wall_time(), .source = SOURCE_SERIAL, .runtime = "",
-		.start_ns = e->hz ? (uint64_t)ticks_to_ns(e->start, e->hz) : 0, .duration_us = whole, .in_progress = e->open,
-		.cpu_us = e->name[0] ? us : NAN, .blocked_us = NAN, .wait_us = NAN, .throttled_us = NAN, .events = -1,
-		.suppressed = s->hogs_held_back, .causes = &cause, .n_causes = 1,
-	};
-
-	if (s->hogs++ >= HOGS_AN_INTERVAL) {
-		s->hogs_held_back++;
-		return 0;
-	}
-	s->hogs_held_back = 0;
-	memcpy(t.comm, s->c->name, strnlen(s->c->name, sizeof(t.comm)));
-	memcpy(t.thread, t.comm, sizeof(t.thread));
-	return sink_slow_tick(s->sink, &t, s->f);
 }
 
 /* A board's text may hold anything: it reaches a terminal without what could move its cursor. */
@@ -201,48 +119,11 @@ static void on_console(void *arg, const uint8_t *p, size_t n)
 }
 
 /* ---- reports ---- */
-static int tell_held_back(struct serial *s)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < GAP_KINDS && !err; i++) {
-		if (s->held_back[i])
-			err = tell(s, EVENT_GAP, s->held_back[i], s->held_kind[i]);
-		s->held_back[i] = 0;
-		s->held_kind[i] = NULL;
-	}
-	s->gaps = s->hogs = 0;
-	return err;
-}
-
 static int report(struct serial *s, bool last)
 {
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	bool paced = serial_line_is_live(s->line) || s->c->interval_ns;
-	double wall = paced ? (double)(now - s->last_report) / 1e9 : NAN;
-	struct interval iv = { .ts = wall_time(), .seq = (unsigned)s->reports, .steal = NAN, .last = last };
-	struct source_record source;
-	struct board_report r;
-	int64_t lost;
-	int err;
-
-	s->last_report = now;
-	serial_line_interval(s->line, iv.ts, wall, last, &r, &source);
-	err = tell_held_back(s);
-	if (err)
-		return err;
-	lost = r.loop.lost;
-	r.loop.lost = iv.lost = lost - s->lost_before;
-	s->lost_before = lost;
-	iv.interval_s = paced ? wall : r.loop.interval_s;
-	iv.loops = &r.loop;
-	iv.n_loops = serial_line_recognised(s->line);
-	iv.tasks = r.tasks;
-	iv.n_tasks = r.n_tasks;
-	iv.sources = &source;
-	iv.n_sources = 1;
+	s->last_report = now_ns();
 	s->reports++;
-	return sink_interval(s->sink, &iv, s->f);
+	return board_watch_report(s->watch, last);
 }
 
 static int on_tick(void *arg, uint64_t expirations)
@@ -273,7 +154,7 @@ static bool has_rest(const struct serial *s)
 {
 	if (s->c->count && s->reports >= s->c->count)
 		return false;
-	return !s->reports || now_ns(CLOCK_MONOTONIC) - s->last_report > s->c->interval_ns / 20;
+	return !s->reports || now_ns() - s->last_report > s->c->interval_ns / 20;
 }
 
 static int observe(struct serial *s)
@@ -291,13 +172,13 @@ static int observe(struct serial *s)
 		err = evloop_add_signal(s->loop, SIGTERM, on_signal, s);
 	if (err)
 		return fault(s->f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
-	s->last_report = now_ns(CLOCK_MONOTONIC);
-	err = serial_line_start(s->line, s->loop, s->f);
+	s->last_report = now_ns();
+	err = board_watch_start(s->watch, s->sink, s->loop, s->f);
 	if (!err)
 		err = evloop_run(s->loop);
 	if (!err && has_rest(s))
 		err = report(s, true);
-	if (!err && !serial_line_recognised(s->line))
+	if (!err && !serial_line_recognised(board_watch_line(s->watch)))
 		err = fault(s->f, -EBADMSG, EXIT_FAILED,
 			    "no trace was recognised; check --baud, that the board sends one, or name it with --protocol");
 	return err;
@@ -321,9 +202,11 @@ static int wishes(const struct serial_config *c, struct serial_wishes *w, struct
 /* A line has a pace of its own; a file has none, and a pipe only where the user says so. */
 static int set_pace(struct serial *s, struct serial_config *c)
 {
-	if (serial_line_is_live(s->line) && !c->interval_ns)
+	const struct serial_line *line = board_watch_line(s->watch);
+
+	if (serial_line_is_live(line) && !c->interval_ns)
 		c->interval_ns = 1000000000ull;
-	if (serial_line_is_file(s->line) && c->interval_ns)
+	if (serial_line_is_file(line) && c->interval_ns)
 		return fault(s->f, -EINVAL, EXIT_USAGE, "serial: a file is reported as a whole: leave out -i");
 	if (!c->interval_ns && c->count > 1)
 		return fault(s->f, -EINVAL, EXIT_USAGE, "serial: a file or a pipe gives one report; with -i a pipe gives more");
@@ -333,24 +216,24 @@ static int set_pace(struct serial *s, struct serial_config *c)
 static int serial(struct serial_config *c, const char *where, struct fault *f)
 {
 	struct serial s = { .c = c, .f = f };
-	struct serial_line_options o = {
+	struct board_watch_options o = { .line = {
 		.where = where, .label = c->name, .baud = (unsigned)c->baud, .protocol = c->protocol, .reset = c->reset,
 		.listen = c->listen, .paced = c->interval_ns, .hog_ns = c->hog_ns, .sync_ns = c->sync_ns,
-		.gap = on_gap, .session = on_session, .hog = on_hog, .console = c->console ? on_console : NULL, .arg = &s,
-	};
-	int err = wishes(c, &o.wishes, f);
+		.console = c->console ? on_console : NULL,
+	} };
+	int err = wishes(c, &o.line.wishes, f);
 
 	if (!err)
 		err = evloop_new(&s.loop);
 	if (!err)
-		err = serial_line_open(&o, &s.line, f);
+		err = board_watch_open(&o, &s.watch, f);
 	if (!err)
 		err = set_pace(&s, c);
 	if (!err)
 		err = open_sink(c, c->interval_ns, &s.sink, f);
 	if (!err)
 		err = observe(&s);
-	serial_line_free(s.line);
+	board_watch_free(s.watch);
 	sink_free(s.sink);
 	evloop_free(s.loop);
 	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up") : 0;

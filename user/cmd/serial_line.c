@@ -17,6 +17,7 @@
 #define PULSE_NS 50000000ull
 #define QUIET_NS 100000000ull
 #define REOPEN_NS 250000000ull
+#define FIT_NS 100000000ull /* how old a comparison of the clocks may be that stretches are placed by */
 #define UNANSWERED_MAX 8    /* questions for the clock without an answer: from then on one in UNANSWERED_MAX is sent */
 
 struct serial_line {
@@ -32,6 +33,12 @@ struct serial_line {
 	uint64_t last_arrival, away_since;
 	bool quiet_told;
 	bool at_end;             /* serial_stream_end() was called */
+	bool over;               /* a file or pipe that has ended */
+	struct fault trouble;    /* told last */
+
+	uint64_t arrival;        /* of what is being decoded */
+	struct clock_fit fit;
+	uint64_t fit_at;
 
 	/* of this opening */
 	uint8_t first[2];
@@ -156,6 +163,8 @@ static void on_event(void *arg, const struct board_event *ev)
 	if (err && !l->err)
 		l->err = err;
 	board_event(l->board, ev);
+	if (ev->kind == BOARD_RESET)
+		l->fit.method = CLOCK_NONE;
 }
 
 static void on_console(void *arg, const uint8_t *p, size_t n)
@@ -166,10 +175,20 @@ static void on_console(void *arg, const uint8_t *p, size_t n)
 		l->o.console(l->o.arg, p, n);
 }
 
+static const struct clock_fit *host_clock(struct serial_line *l)
+{
+	if (l->fit.method == CLOCK_NONE || l->arrival - l->fit_at > FIT_NS) {
+		board_host_clock(l->board, &l->fit);
+		l->fit_at = l->arrival;
+	}
+	return &l->fit;
+}
+
 static void on_edge(void *arg, const struct board_edge *e)
 {
 	struct serial_line *l = arg;
-	int err = e->kind == EDGE_HOG && l->o.hog ? l->o.hog(l->o.arg, e) : 0;
+	struct board_stretch s = { .edge = e, .clock = host_clock(l), .arrival_ns = l->arrival };
+	int err = l->o.stretch(l->o.arg, &s);
 
 	if (err && !l->err)
 		l->err = err;
@@ -197,13 +216,12 @@ static int new_stream(struct serial_line *l, struct fault *f)
 
 static void take(struct serial_line *l, size_t n)
 {
-	uint64_t arrival = is_stamped(l) ? now_ns() : CLOCK_UNKNOWN;
-
+	l->arrival = is_stamped(l) ? now_ns() : CLOCK_UNKNOWN;
 	for (size_t i = 0; i < n && l->n_first < sizeof(l->first); i++)
 		l->first[l->n_first++] = l->buf[i];
 	l->last_arrival = now_ns();
 	l->quiet_told = l->at_end = false;
-	serial_stream_feed(l->stream, l->buf, n, arrival);
+	serial_stream_feed(l->stream, l->buf, n, l->arrival);
 	answer(l);
 }
 
@@ -225,6 +243,35 @@ static void go_away(struct serial_line *l)
 		l->err = l->o.session(l->o.arg, false);
 }
 
+/* What is wrong with the port, in *why: it ends the loop, or is told where the line stays. */
+static int trouble(struct serial_line *l, int err, const struct fault *why)
+{
+	if (!l->o.stays)
+		return fault(l->f, err, why->status, "%s", why->text);
+	if (l->o.trouble && strcmp(l->trouble.text, why->text) != 0)
+		l->o.trouble(l->o.arg, why);
+	l->trouble = *why;
+	return 0;
+}
+
+/* A file or pipe gives no more: at its end (err 0), or because it can't be read. */
+static int finish(struct serial_line *l, int err)
+{
+	struct fault why = {};
+
+	if (err)
+		fault(&why, err, EXIT_FAILED, "%s can't be read: %s", l->o.where, strerror(-err));
+	if (l->o.stays) {
+		l->over = true;
+		go_away(l);
+	} else if (!err) {
+		evloop_stop(l->loop);
+	}
+	if (err)
+		err = trouble(l, err, &why);
+	return err ? err : l->err;
+}
+
 /* Reads what there is, within bounds. */
 static int read_some(struct serial_line *l)
 {
@@ -233,16 +280,14 @@ static int read_some(struct serial_line *l)
 
 		if (n == -EAGAIN)
 			return l->err;
-		if (n == -ENODATA) {
-			evloop_stop(l->loop);
-			return l->err;
-		}
+		if (n == -ENODATA)
+			return finish(l, 0);
 		if (n == -ENODEV) {
 			go_away(l);
 			return l->err;
 		}
 		if (n < 0)
-			return fault(l->f, (int)n, EXIT_FAILED, "%s can't be read: %s", l->o.where, strerror((int)-n));
+			return finish(l, (int)n);
 		take(l, (size_t)n);
 	}
 	return l->err;
@@ -262,7 +307,7 @@ static int on_readable(void *arg, int fd, uint32_t events)
 		l->input = NULL;
 	}
 	err = read_some(l);
-	if (over && !err && !l->input && serial_port_fd(l->port) >= 0)
+	if (over && !err && !l->input && !l->over && serial_port_fd(l->port) >= 0)
 		err = watch_port(l);
 	return err;
 }
@@ -282,15 +327,19 @@ static int watch_port(struct serial_line *l)
 
 static int come_back(struct serial_line *l)
 {
-	int err = serial_port_open_again(l->port, l->f);
+	struct fault why = {};
+	int err = serial_port_open_again(l->port, &why);
 
 	if (err == -EAGAIN)
 		return 0;
-	if (!err)
-		err = new_stream(l, l->f);
+	if (err)
+		return trouble(l, err, &why);
+	l->trouble.text[0] = 0;
+	err = new_stream(l, l->f);
 	if (!err)
 		err = watch_port(l);
 	if (!err) {
+		board_set_byte_ns(l->board, serial_port_byte_ns(l->port));
 		l->last_arrival = now_ns();
 		open_words(l);
 	}
@@ -302,6 +351,8 @@ static int on_pulse(void *arg, uint64_t expirations)
 	struct serial_line *l = arg;
 	uint64_t now = now_ns();
 
+	if (l->over)
+		return l->err;
 	if (!l->input && serial_port_fd(l->port) < 0) {
 		if (now - l->away_since < REOPEN_NS)
 			return 0;
@@ -330,12 +381,14 @@ int serial_line_open(const struct serial_line_options *o, struct serial_line **r
 {
 	struct serial_port_options po = { .where = o->where, .baud = o->baud, .reset = o->reset };
 	struct serial_line *l = calloc(1, sizeof(*l));
-	struct board_options bo = { .label = o->label, .hog_ns = o->hog_ns, .edge = on_edge, .arg = l };
+	struct board_options bo = { .label = o->label, .hog_ns = o->hog_ns, .edge = o->stretch ? on_edge : NULL,
+				    .arg = l };
 	int err;
 
 	if (!l)
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	l->o = *o;
+	po.absent = o->stays ? &l->trouble : NULL;
 	err = serial_port_open(&po, &l->port, f);
 	if (!err) {
 		bo.byte_ns = serial_port_byte_ns(l->port);
@@ -369,15 +422,18 @@ int serial_line_start(struct serial_line *l, struct evloop *loop, struct fault *
 
 	l->loop = loop;
 	l->f = f;
-	l->last_arrival = now_ns();
-	err = watch_port(l);
+	l->last_arrival = l->away_since = now_ns();
+	if (l->trouble.text[0] && l->o.trouble)
+		l->o.trouble(l->o.arg, &l->trouble);
+	err = serial_port_fd(l->port) >= 0 ? watch_port(l) : 0;
 	if (!err)
 		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, l, NULL);
 	if (!err && serial_line_is_live(l) && !l->o.listen)
 		err = evloop_add_timer(loop, l->o.sync_ns, l->o.sync_ns, on_sync, l, NULL);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
-	open_words(l);
+	if (l->input)
+		open_words(l);
 	return 0;
 }
 
@@ -403,7 +459,7 @@ static void source_record(const struct serial_line *l, const struct board_summar
 	*r = (struct source_record){
 		.source = SOURCE_SERIAL, .loop = l->o.label, .name = b->name, .where = serial_port_name(l->port),
 		.protocol = l->protocol == SERIAL_AUTO ? "" : serial_protocol_names[l->protocol],
-		.present = serial_port_fd(l->port) >= 0,
+		.present = serial_port_fd(l->port) >= 0 && !l->over,
 		.margin = b->margin, .sleep_us = b->sleep_us, .pass_us = b->pass_us, .clock = b->clock,
 		.hz = b->hz, .hz_measured = b->hz_measured,
 		.lost_frames = b->lost[LOSS_FRAMES], .lost_events = b->lost[LOSS_EVENTS], .lost_bytes = b->lost[LOSS_BYTES],

@@ -6,7 +6,8 @@
  * sent until the port is opened anew. Nothing is sent where only listening was asked for, and nothing that the protocol in use
  * does not know. A byte 03 goes out only in SystemView's hello, and that only where SystemView was forced or recognised.
  *
- * Errors: -errno with a sentence in the fault given to serial_line_start(); they end the event loop.
+ * Errors: -errno with a sentence in the fault given to serial_line_start(); they end the event loop. With `stays` what is
+ * wrong with this line alone does not: see trouble.
  */
 #ifndef LOOPSCOPE_CMD_SERIAL_LINE_H
 #define LOOPSCOPE_CMD_SERIAL_LINE_H
@@ -24,6 +25,8 @@ struct serial_line_options {
 	unsigned baud;
 	int protocol; /* enum serial_protocol */
 	bool reset, listen;
+	bool stays;   /* the line shares its event loop: its end does not end the loop, a port that is not there is waited for,
+		       * one that cannot be used is tried again and again */
 	bool paced;   /* what is read comes as it is made, also from a pipe: its arrival tells the time */
 	uint64_t hog_ns, sync_ns; /* sync_ns: between two questions for the board's clock */
 	struct serial_wishes wishes;
@@ -31,8 +34,10 @@ struct serial_line_options {
 	/* Callbacks; arg is theirs. A negative return ends the event loop. */
 	int (*gap)(void *arg, int64_t count, const char *what); /* count -1: unknown */
 	int (*session)(void *arg, bool begins);
-	int (*hog)(void *arg, const struct board_edge *e);
+	int (*stretch)(void *arg, const struct board_stretch *s);
 	void (*console)(void *arg, const uint8_t *p, size_t n);
+	/* With `stays`: why the line is not there, said when the reason changes. */
+	void (*trouble)(void *arg, const struct fault *why);
 	void *arg;
 };
 
@@ -42,7 +47,7 @@ int serial_line_open(const struct serial_line_options *o, struct serial_line **r
 /* Says good-bye where the protocol has a word for it. Accepts NULL. */
 void serial_line_free(struct serial_line *l);
 
-/* Reads from now on. A file's or a pipe's end stops the loop. */
+/* Reads from now on. A file's or a pipe's end stops the loop, unless the line stays. */
 int serial_line_start(struct serial_line *l, struct evloop *loop, struct fault *f);
 /* Has a pace of its own: a port or a connection, not a file. */
 bool serial_line_is_live(const struct serial_line *l);

@@ -41,6 +41,11 @@ void board_free(struct board *b)
 	free(b);
 }
 
+void board_set_byte_ns(struct board *b, uint64_t byte_ns)
+{
+	b->o.byte_ns = byte_ns;
+}
+
 void board_edge(struct board *b, enum board_edge_kind kind, const struct task *t, uint64_t start, uint64_t end,
 		uint64_t net, int64_t value, bool clean, bool open)
 {
@@ -232,6 +237,16 @@ static void pong(struct board *b, const struct board_event *ev)
 					 ticks_to_ns(ev->u.time.tx, b->hz), (int64_t)(ev->arrival_ns - way));
 		return;
 	}
+}
+
+bool board_host_clock(const struct board *b, struct clock_fit *ret)
+{
+	if (board_clock_fit(&b->clock, ret))
+		return true;
+	if (!b->has_lifetimes || !b->hz)
+		return false;
+	*ret = (struct clock_fit){ .method = CLOCK_ONE_WAY, .error_ns = -1 };
+	return true;
 }
 
 static void stop(struct board *b)

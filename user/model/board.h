@@ -147,6 +147,14 @@ struct board_edge {
 	bool open;  /* still going on */
 };
 
+/* The same with what places it on the host's clock: clock_fit_host() of its ticks as nanoseconds. A fit gets better with
+ * time, so a place may move; while there is none, all that is known is when the bytes came that told of it. */
+struct board_stretch {
+	const struct board_edge *edge;
+	const struct clock_fit *clock; /* CLOCK_NONE: not known (yet) */
+	uint64_t arrival_ns;           /* host, monotonic; CLOCK_UNKNOWN for a file */
+};
+
 struct board_options {
 	const char *label;    /* the loop's name in all records; borrowed for the model's life */
 	uint64_t hog_ns;      /* a step longer than this is a hog; 0: 50 ms */
@@ -191,6 +199,11 @@ void board_free(struct board *b); /* accepts NULL */
 void board_event(struct board *b, const struct board_event *ev);
 /* `~t<nonce>` was sent at host_ns: the answer is matched by its nonce, the oldest of too many is forgotten. */
 void board_ping_sent(struct board *b, uint16_t nonce, uint64_t host_ns);
+/* The line's pace, where it was not known to begin with. */
+void board_set_byte_ns(struct board *b, uint64_t byte_ns);
+/* How this session's time stands to the host's; false (and CLOCK_NONE) while that is not known. Lifetimes and passes are
+ * on the host's clock already. */
+bool board_host_clock(const struct board *b, struct clock_fit *ret);
 /* Nothing arrived up to host_ns: a pass that has lasted too long becomes a hog while it still does. Lifetimes and
  * passes live on the host's clock: their ticks are its nanoseconds. */
 void board_quiet(struct board *b, uint64_t host_ns);

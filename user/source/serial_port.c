@@ -243,10 +243,18 @@ static int open_path(struct serial_port *p, const char *path, bool reset, struct
 	return err;
 }
 
+/* What may well come, of what open_path() and open_tcp() say. */
+static bool is_absence(const struct serial_port *p, int err)
+{
+	return p->kind == SERIAL_PORT_TCP ? err != -EINVAL && err != -ENOMEM :
+					    err == -ENOENT || err == -ENXIO || err == -ENODEV || err == -EIO || err == -EBUSY;
+}
+
 int serial_port_open(const struct serial_port_options *o, struct serial_port **ret, struct fault *f)
 {
 	struct serial_port *p = calloc(1, sizeof(*p));
 	bool tcp = strncmp(o->where, "tcp:", 4) == 0;
+	struct fault why = {};
 	int err = 0;
 
 	if (!p)
@@ -259,7 +267,7 @@ int serial_port_open(const struct serial_port_options *o, struct serial_port **r
 		err = -ENOMEM;
 	} else if (tcp) {
 		p->kind = SERIAL_PORT_TCP;
-		err = open_tcp(p, f);
+		err = open_tcp(p, &why);
 	} else if (strcmp(o->where, "-") == 0) {
 		struct stat st;
 
@@ -268,8 +276,14 @@ int serial_port_open(const struct serial_port_options *o, struct serial_port **r
 		p->borrowed = true;
 		p->regular = fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode);
 	} else {
-		err = open_path(p, p->where, o->reset, f);
+		err = open_path(p, p->where, o->reset, &why);
 	}
+	if (err < 0 && o->absent && is_absence(p, err)) {
+		*o->absent = why;
+		err = 0;
+	}
+	if (err < 0 && why.text[0])
+		fault(f, err, why.status, "%s", why.text);
 	if (err == 0 && o->reset && p->kind != SERIAL_PORT_TTY)
 		err = fault(f, -ENOTTY, EXIT_USAGE, "%s is no serial port: there is no DTR line to reset a board by", o->where);
 	if (err < 0) {
@@ -299,7 +313,7 @@ int serial_port_open_again(struct serial_port *p, struct fault *f)
 	/* A port without a stable name may have got one on coming back; the given name always counts. */
 	if (err < 0 && p->stable)
 		err = open_path(p, p->where, false, &why);
-	if (err == -ENOENT || err == -ENXIO || err == -ENODEV || err == -EIO || err == -EBUSY)
+	if (err < 0 && is_absence(p, err))
 		return -EAGAIN;
 	if (err < 0)
 		return fault(f, err, why.status, "%s", why.text);
@@ -308,6 +322,8 @@ int serial_port_open_again(struct serial_port *p, struct fault *f)
 		p->kind = SERIAL_PORT_TTY;
 		return -EAGAIN; /* something else has the name now: a plain file is not our board */
 	}
+	if (!p->stable)
+		find_stable_name(p);
 	return 0;
 }
 

@@ -31,6 +31,9 @@ struct serial_port_options {
 	unsigned baud;         /* 1 to 20,000,000; 0: SERIAL_BAUD_DEFAULT; serial ports only */
 	bool reset;            /* reset the board on purpose, by DTR and RTS; serial ports only */
 	const char *by_id;     /* directory of stable names; NULL: /dev/serial/by-id; borrowed */
+	/* Not NULL: a serial port that is not there or in use, and a server that does not answer, are opened as away, and
+	 * why is put here. What is not there is taken for a serial port. */
+	struct fault *absent;
 };
 
 enum serial_port_kind {
