@@ -39,12 +39,13 @@ CLANG ?= clang
 LLVM_STRIP ?= $(shell command -v llvm-strip || ls /usr/bin/llvm-strip-* 2>/dev/null | head -1)
 BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
 PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
+PROTOC_C ?= protoc-c
 
 ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//')
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 
 # --- flags ----------------------------------------------------------------------------------------------------------
-LIBS := libbpf libelf libdw smartcols jansson inih libseccomp zlib
+LIBS := libbpf libelf libdw smartcols jansson inih libseccomp libprotobuf-c zlib
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wformat=2
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \
@@ -70,7 +71,9 @@ BPF_SRC := bpf/sched.bpf.c $(filter-out bpf/sched.bpf.c,$(sort $(wildcard bpf/*.
 BPF_OBJ := $(BPF_SRC:%.c=$(BUILD)/%.o)
 SKEL := $(BUILD)/gen/loopscope.skel.h
 LIB_SRC := $(sort $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))) $(sort $(wildcard targets/codec/*.c))
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+PROTO_SRC := $(sort $(wildcard user/*/*.proto))
+PROTO_GEN := $(PROTO_SRC:user/%.proto=$(BUILD)/gen/%.pb-c)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO_GEN:=.o)
 MAIN_OBJ := $(BUILD)/user/main.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/%.o)
@@ -101,6 +104,18 @@ $(SKEL): $(BUILD)/bpf/loopscope.o
 
 # Only the kernel source includes the skeleton.
 $(BUILD)/user/source/kernel.o $(BUILD)/user/source/kernel_walk.o $(BUILD)/user/source/kernel_edges.o: $(SKEL)
+
+# --- messages: user/sink/NAME.proto becomes "sink/NAME.pb-c.h" ------------------------------------------------------------
+$(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: user/%.proto
+	$(call msg,PROTO,$(BUILD)/gen/$*.pb-c.c)
+	@mkdir -p $(@D)
+	$(Q)$(PROTOC_C) --proto_path=user --c_out=$(BUILD)/gen $<
+
+$(PROTO_GEN:=.o): %.o: %.c $(BUILD)/flags
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(LIB_OBJ) $(UNIT_OBJ): | $(PROTO_GEN:=.h)
 
 # --- user side --------------------------------------------------------------------------------------------------------
 $(BUILD)/%.o: %.c $(BUILD)/flags
@@ -163,7 +178,7 @@ bench:
 
 lint:
 	$(Q).ci/deps build lint
-	$(Q)+$(STAGE) $(SKEL) $(BUILD)/compile_commands.json
+	$(Q)+$(STAGE) $(SKEL) $(PROTO_GEN:=.h) $(BUILD)/compile_commands.json
 	$(Q)BUILD=$(BUILD) .ci/lint
 
 # Unit tests and a short live run of a build with sanitizers, in a directory of its own.
