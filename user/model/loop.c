@@ -242,9 +242,11 @@ static void delta_ticks(const struct loop_sample *before, const struct loop_samp
 	r->spin = (double)since(before ? before->spin_ns : 0, now->spin_ns) / wall;
 	r->slow_ticks = (int64_t)since(before ? before->slow_ticks : 0, now->slow_ticks);
 	r->tick_us = now->tick_us;
+	r->tick_hist = now->tick_hist;
 	if (now->edges == EDGES_UPROBE)
 		return;
 	r->io_us = now->io_us;
+	r->io_hist = now->io_hist;
 	if (waits)
 		r->events_per_wait = (double)since(before ? before->io_events : 0, now->io_events) / (double)waits;
 	late_n = since(before ? before->late_n : 0, now->late_n);

@@ -43,6 +43,7 @@ struct loop_sample {
 	uint64_t io_waits, ticks, spin_ns, io_events, slow_ticks;
 	uint64_t late_n, late_ns, late_wait_ns; /* timeouts that overran, by how much, of that waiting for the CPU */
 	struct quantiles tick_us, io_us;        /* of the time since the last sample */
+	const struct hist_packed *tick_hist, *io_hist; /* likewise; NULL: not asked for; the source's until its next snapshot */
 	bool over_budget;                       /* measuring the edges has cost too much: paused */
 	char thread[LOOP_COMM_LEN];
 	const char *wait_syscall; /* static */

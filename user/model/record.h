@@ -70,6 +70,8 @@ struct waited_share {
 	double share;
 };
 
+struct hist_packed; /* model/hist_packed.h */
+
 struct loop_record {
 	double ts;         /* unix seconds at the interval's end */
 	double interval_s; /* what this record really spans: shorter for a loop that began or ended within */
@@ -93,6 +95,8 @@ struct loop_record {
 	bool over_budget;          /* the edges were let go: measuring them would have cost the loop too much */
 	int64_t io_sleeps;         /* IO waits in which the loop really slept; -1 unknown */
 	struct quantiles tick_us, io_us;
+	/* Nanoseconds, of this interval; NULL: unknown, or not asked for. Borrowed until the next interval begins. */
+	const struct hist_packed *tick_hist, *io_hist;
 
 	struct blocked_share blocked_by[LOOP_BLOCKED_MAX + 1]; /* largest first */
 	size_t n_blocked_by;

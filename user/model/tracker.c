@@ -229,6 +229,7 @@ int tracker_end(struct tracker *t, struct interval *ret)
 		if (err)
 			return err;
 		l->before = l->now;
+		l->before.tick_hist = l->before.io_hist = NULL; /* the source's, and gone with its next snapshot */
 		l->has_before = true;
 	}
 	*ret = (struct interval){

@@ -214,6 +214,7 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 	k->ticks.slow = o->slow;
 	k->ticks.edge = o->edge;
 	k->ticks.arg = o->arg;
+	k->ticks.histograms = o->histograms;
 	k->ticks.stacks_fd = bpf_map__fd(k->skel->maps.ls_stacks);
 	for (size_t i = 0; i < o->n_pids; i++) {
 		err = set_target(k, o->pids[i], o->follow_children);

@@ -39,6 +39,7 @@ struct kernel_source_options {
 	uint64_t slow_ns;     /* ticks at least so long are reported one by one; 0: none */
 	double budget;        /* share of a loop's time that measuring its edges may take; 0: no limit */
 	bool stream;          /* every edge is reported */
+	bool histograms;      /* samples carry their interval's histograms, where edges are measured */
 	/* Called from kernel_source_poll() and kernel_source_snapshot(). */
 	kernel_slow_fn slow;
 	kernel_edge_fn edge;

@@ -29,19 +29,32 @@ struct measured {
 	struct measured_id id;
 	struct ls_ticks last; /* as read last time: for the differences */
 	struct quantiles tick_us, io_us; /* of the interval */
+	struct hist_packed *tick_hist, *io_hist; /* of the interval, where asked for; NULL: no value in it */
 	uint64_t stalled_start_ns, tell_again_ns; /* the tick in progress that was told, and at what age it is told again */
 	unsigned round;
 	UT_hash_handle hh;
 };
 
+static void drop_hists(struct measured *m)
+{
+	free(m->tick_hist);
+	free(m->io_hist);
+	m->tick_hist = m->io_hist = NULL;
+}
+
+static void forget(struct kernel_ticks *k, struct measured *m)
+{
+	HASH_DEL(k->loops, m);
+	drop_hists(m);
+	free(m);
+}
+
 void kernel_ticks_free(struct kernel_ticks *k)
 {
 	struct measured *m, *tmp;
 
-	HASH_ITER(hh, k->loops, m, tmp) {
-		HASH_DEL(k->loops, m);
-		free(m);
-	}
+	HASH_ITER(hh, k->loops, m, tmp)
+		forget(k, m);
 }
 
 void kernel_ticks_begin(struct kernel_ticks *k)
@@ -119,9 +132,18 @@ static uint64_t ended_epoch_max(const struct ls_ticks *t, uint32_t epoch, uint64
 	return t->epoch + 1 == epoch ? now_max : 0;
 }
 
+static int keep(const struct kernel_ticks *k, struct hist_packed **ret)
+{
+	if (!k->histograms || !k->hist.n)
+		return 0;
+	*ret = hist_pack(&k->hist);
+	return *ret ? 0 : -ENOMEM;
+}
+
 int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint32_t epoch)
 {
 	struct measured *m = find(k, s->tid, s->start_boottime_ns);
+	int err = 0;
 
 	if (!m)
 		m = add(k, s->tid, s->start_boottime_ns);
@@ -129,18 +151,21 @@ int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint
 		return -ENOMEM;
 	m->round = k->round;
 	m->tick_us = m->io_us = (struct quantiles){};
+	drop_hists(m);
 	if (s->k.ticks != m->last.ticks) {
 		difference(&k->hist, s->k.tick_hist, m->last.tick_hist, s->k.tick_sum_ns - m->last.tick_sum_ns,
 			   ended_epoch_max(&s->k, epoch, s->k.tick_max_ns, s->k.tick_max_before_ns));
 		m->tick_us = quantiles(&k->hist);
+		err = keep(k, &m->tick_hist);
 	}
 	if (s->k.io_waits != m->last.io_waits || s->k.io_sum_ns != m->last.io_sum_ns) {
 		difference(&k->hist, s->k.io_hist, m->last.io_hist, s->k.io_sum_ns - m->last.io_sum_ns,
 			   ended_epoch_max(&s->k, epoch, s->k.io_max_ns, s->k.io_max_before_ns));
 		m->io_us = quantiles(&k->hist);
+		err = err ? err : keep(k, &m->io_hist);
 	}
 	m->last = s->k;
-	return 0;
+	return err;
 }
 
 void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s)
@@ -157,10 +182,14 @@ void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s)
 	s->late_ns = m->last.late_ns;
 	s->late_wait_ns = m->last.late_wait_ns;
 	s->slow_ticks = m->last.slow_ticks;
-	if (m->round == k->round) {
-		s->tick_us = m->tick_us;
-		s->io_us = m->io_us;
-	}
+	if (m->round != k->round)
+		return;
+	s->tick_us = m->tick_us;
+	s->io_us = m->io_us;
+	if (!k->histograms)
+		return;
+	s->tick_hist = m->tick_hist ? m->tick_hist : &hist_packed_empty;
+	s->io_hist = m->io_hist ? m->io_hist : &hist_packed_empty;
 }
 
 void kernel_ticks_end(struct kernel_ticks *k)
@@ -168,10 +197,8 @@ void kernel_ticks_end(struct kernel_ticks *k)
 	struct measured *m, *tmp;
 
 	HASH_ITER(hh, k->loops, m, tmp) {
-		if (k->round - m->round < FORGET_AFTER_ROUNDS)
-			continue;
-		HASH_DEL(k->loops, m);
-		free(m);
+		if (k->round - m->round >= FORGET_AFTER_ROUNDS)
+			forget(k, m);
 	}
 }
 

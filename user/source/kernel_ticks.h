@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "bpf/wire.h"
-#include "model/hist.h"
+#include "model/hist_packed.h"
 #include "model/loop.h"
 #include "model/tick_report.h"
 #include "source/kernel.h"
@@ -24,6 +24,7 @@ struct kernel_ticks {
 	kernel_edge_fn edge;
 	void *arg;
 	int stacks_fd;
+	bool histograms; /* are kept for the samples, until the next reading */
 	struct hist hist; /* room to work in */
 };
 
