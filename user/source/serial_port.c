@@ -4,9 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +13,10 @@
 #include <sys/sysmacros.h>
 
 #include "lib/cleanup.h"
+#include "source/serial_tcp.h"
 #include "source/serial_tty.h"
 
 #define BY_ID "/dev/serial/by-id"
-#define CONNECT_MS 5000
 #define WRITE_MS 1000
 #define BITS_A_BYTE 10 /* with start and stop bit */
 
@@ -34,6 +31,7 @@ struct serial_port {
 	bool regular;
 	bool no_line; /* its baud rate means nothing */
 	struct serial_tty tty;
+	struct serial_tcp tcp;
 };
 
 int serial_port_fd(const struct serial_port *p)
@@ -82,85 +80,11 @@ void serial_port_free(struct serial_port *p)
 	if (!p)
 		return;
 	close_fd(p);
+	if (p->kind == SERIAL_PORT_TCP)
+		serial_tcp_release(&p->tcp);
 	free(p->where);
 	free(p->stable);
 	free(p);
-}
-
-/* ---- tcp ---- */
-static int wait_connected(int fd)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
-	socklen_t len = sizeof(int);
-	int err = 0, n = poll(&pfd, 1, CONNECT_MS);
-
-	if (n == 0)
-		return -ETIMEDOUT;
-	if (n < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
-		return -errno;
-	return -err;
-}
-
-static int connect_to(const struct addrinfo *a, int *ret_fd)
-{
-	_cleanup_close_ int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int err, on = 1;
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
-		err = errno == EINPROGRESS ? wait_connected(fd) : -errno;
-		if (err < 0)
-			return err;
-	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
-/* "host:port" or "[v6]:port" taken apart. */
-static int split_address(const char *where, char *host, size_t size, const char **ret_port)
-{
-	const char *colon = strrchr(where, ':'), *end = colon, *begin = where;
-
-	if (!colon || colon == where || !colon[1])
-		return -EINVAL;
-	if (*begin == '[') {
-		if (end[-1] != ']')
-			return -EINVAL;
-		begin++;
-		end--;
-	}
-	if (end <= begin || (size_t)(end - begin) >= size)
-		return -EINVAL;
-	memcpy(host, begin, (size_t)(end - begin));
-	host[end - begin] = 0;
-	*ret_port = colon + 1;
-	return 0;
-}
-
-static int open_tcp(struct serial_port *p, struct fault *f)
-{
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list = NULL;
-	char host[256];
-	const char *port;
-	int err = split_address(p->where, host, sizeof(host), &port), gai;
-
-	if (err < 0)
-		return fault(f, err, EXIT_USAGE, "'tcp:%s' is no address: tcp:HOST:PORT is meant", p->where);
-	gai = getaddrinfo(host, port, &hints, &list);
-	if (gai)
-		return fault(f, -EHOSTUNREACH, EXIT_FAILED, "cannot find %s port %s: %s", host, port, gai_strerror(gai));
-	for (const struct addrinfo *a = list; a; a = a->ai_next) {
-		err = connect_to(a, &p->fd);
-		if (err == 0)
-			break;
-	}
-	freeaddrinfo(list);
-	if (err < 0)
-		return fault(f, err, EXIT_FAILED, "cannot connect to %s: %s; is the server listening?", p->where, strerror(-err));
-	return 0;
 }
 
 /* ---- ports and files ---- */
@@ -243,7 +167,7 @@ static int open_path(struct serial_port *p, const char *path, bool reset, struct
 	return err;
 }
 
-/* What may well come, of what open_path() and open_tcp() say. */
+/* What may well come, of what open_path() and serial_tcp_connect() say. */
 static bool is_absence(const struct serial_port *p, int err)
 {
 	return p->kind == SERIAL_PORT_TCP ? err != -EINVAL && err != -ENOMEM :
@@ -267,7 +191,9 @@ int serial_port_open(const struct serial_port_options *o, struct serial_port **r
 		err = -ENOMEM;
 	} else if (tcp) {
 		p->kind = SERIAL_PORT_TCP;
-		err = open_tcp(p, &why);
+		err = serial_tcp_init(&p->tcp, p->where, &why);
+		if (!err)
+			err = serial_tcp_connect(&p->tcp, &p->fd, &why);
 	} else if (strcmp(o->where, "-") == 0) {
 		struct stat st;
 
@@ -305,10 +231,8 @@ int serial_port_open_again(struct serial_port *p, struct fault *f)
 		return 0;
 	if (p->kind == SERIAL_PORT_FILE)
 		return -ENOTSUP;
-	if (p->kind == SERIAL_PORT_TCP) {
-		err = open_tcp(p, &why);
-		return err < 0 ? -EAGAIN : 0; /* a server that restarts is away in many ways */
-	}
+	if (p->kind == SERIAL_PORT_TCP)
+		return serial_tcp_try(&p->tcp, &p->fd); /* a server that restarts is away in many ways */
 	err = open_path(p, serial_port_name(p), false, &why);
 	/* A port without a stable name may have got one on coming back; the given name always counts. */
 	if (err < 0 && p->stable)
