@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
-#include "lib/cleanup.h"
+#include "cmd/serial_talk.h"
 #include "source/serial_port.h"
 
 #define PIECE 16384
@@ -18,7 +18,6 @@
 #define QUIET_NS 100000000ull
 #define REOPEN_NS 250000000ull
 #define FIT_NS 100000000ull /* how old a comparison of the clocks may be that stretches are placed by */
-#define UNANSWERED_MAX 8    /* questions for the clock without an answer: from then on one in UNANSWERED_MAX is sent */
 
 struct serial_line {
 	struct serial_line_options o;
@@ -40,14 +39,7 @@ struct serial_line {
 	struct clock_fit fit;
 	uint64_t fit_at;
 
-	/* of this opening */
-	uint8_t first[2];
-	size_t n_first;
-	bool greeted, started, greet_due;
-	bool deaf;               /* the board's line takes no bytes */
-
-	uint16_t nonce;
-	unsigned unanswered, skipped;
+	struct serial_talk talk;
 	struct serial_stats before; /* of streams that have ended */
 	enum serial_protocol protocol; /* recognised last */
 	uint8_t buf[PIECE];
@@ -66,76 +58,24 @@ static bool is_stamped(const struct serial_line *l)
 	return serial_line_is_live(l) || (l->o.paced && serial_port_is_live(l->port));
 }
 
-/* ---- words to the board ---- */
-static void say(struct serial_line *l, const uint8_t *p, size_t n, bool any_byte)
+static void ask_time(struct serial_line *l)
 {
-	if (n == 0 || l->o.listen || l->deaf || !serial_line_is_live(l))
+	uint16_t nonce;
+
+	if (!l->input || !serial_talk_may_ask(&l->talk, serial_stream_protocol(l->stream), &nonce))
 		return;
-	/* That the port is gone is found by the next read. */
-	if (serial_port_write(l->port, p, n, any_byte) == -ETIMEDOUT)
-		l->deaf = true;
+	board_ping_sent(l->board, nonce, now_ns());
+	serial_talk_ask(&l->talk, nonce);
 }
 
-static void greet(struct serial_line *l, enum serial_protocol p, enum serial_moment when)
-{
-	uint8_t words[SERIAL_WISHES_SIZE];
-	size_t n = serial_greeting(p, when, words);
-
-	say(l, words, n, p == SERIAL_SYSTEMVIEW);
-	if (p == SERIAL_LOOPSCOPE && when == SERIAL_OPENED) {
-		n = serial_wishes_put(&l->o.wishes, words);
-		say(l, words, n, false);
-	}
-}
-
-/* After the port was opened: only who is known to be there is spoken to. */
-static void open_words(struct serial_line *l)
-{
-	l->greeted = l->o.protocol != SERIAL_AUTO;
-	l->started = l->greet_due = l->deaf = false;
-	l->n_first = 0;
-	l->unanswered = l->skipped = 0;
-	if (l->greeted)
-		greet(l, l->o.protocol, SERIAL_OPENED);
-}
-
-/*
- * After bytes came. A loopscope board that began anew has forgotten what was wanted of it. SystemView: its hello waits for
- * ours and for START; one that records already takes START as a wish for its names and a sync, and a hello for rubbish.
- */
+/* After bytes were decoded. */
 static void answer(struct serial_line *l)
 {
 	enum serial_protocol p = serial_stream_protocol(l->stream);
-	bool hello = l->n_first == 2 && l->first[0] == 'S' && l->first[1] == 'V';
 
 	if (p != SERIAL_AUTO)
 		l->protocol = p;
-	if (p == SERIAL_LOOPSCOPE && l->greet_due && !l->greeted)
-		greet(l, p, SERIAL_OPENED);
-	if (p == SERIAL_LOOPSCOPE && l->greet_due)
-		l->greeted = l->greet_due = false;
-	if (p == SERIAL_SYSTEMVIEW && !l->started && l->n_first) {
-		if (hello && !l->greeted)
-			greet(l, p, SERIAL_OPENED);
-		greet(l, p, SERIAL_ANSWERED);
-		l->greeted = l->started = true;
-	}
-}
-
-static void ask_time(struct serial_line *l)
-{
-	uint8_t words[SERIAL_PING_SIZE];
-	size_t n;
-
-	if (serial_stream_protocol(l->stream) != SERIAL_LOOPSCOPE || l->o.listen || l->deaf || !l->input)
-		return;
-	/* A board that does not answer need not be asked so often. */
-	if (l->unanswered >= UNANSWERED_MAX && ++l->skipped % UNANSWERED_MAX)
-		return;
-	l->unanswered++;
-	n = serial_ping_put(++l->nonce, words);
-	board_ping_sent(l->board, l->nonce, now_ns());
-	say(l, words, n, false);
+	serial_talk_answer(&l->talk, p);
 }
 
 /* ---- bytes from the board ---- */
@@ -154,12 +94,12 @@ static void on_event(void *arg, const struct board_event *ev)
 	if (ev->kind == BOARD_GAP && l->o.gap)
 		err = l->o.gap(l->o.arg, ev->u.gap.count, loss_name(ev->u.gap.what));
 	if (ev->kind == BOARD_RESET) {
-		l->greet_due = true;
+		serial_talk_reset(&l->talk);
 		if (l->o.session)
 			err = l->o.session(l->o.arg, true);
 	}
 	if (ev->kind == BOARD_TIME)
-		l->unanswered = l->skipped = 0;
+		serial_talk_clock_came(&l->talk);
 	if (err && !l->err)
 		l->err = err;
 	board_event(l->board, ev);
@@ -217,8 +157,7 @@ static int new_stream(struct serial_line *l, struct fault *f)
 static void take(struct serial_line *l, size_t n)
 {
 	l->arrival = is_stamped(l) ? now_ns() : CLOCK_UNKNOWN;
-	for (size_t i = 0; i < n && l->n_first < sizeof(l->first); i++)
-		l->first[l->n_first++] = l->buf[i];
+	serial_talk_heard(&l->talk, l->buf, n);
 	l->last_arrival = now_ns();
 	l->quiet_told = l->at_end = false;
 	serial_stream_feed(l->stream, l->buf, n, l->arrival);
@@ -341,7 +280,7 @@ static int come_back(struct serial_line *l)
 	if (!err) {
 		board_set_byte_ns(l->board, serial_port_byte_ns(l->port));
 		l->last_arrival = now_ns();
-		open_words(l);
+		serial_talk_opened(&l->talk);
 	}
 	return err;
 }
@@ -400,6 +339,8 @@ int serial_line_open(const struct serial_line_options *o, struct serial_line **r
 		serial_line_free(l);
 		return fault(f, err, EXIT_FAILED, "out of memory");
 	}
+	l->talk = (struct serial_talk){ .port = l->port, .wishes = &l->o.wishes, .forced = o->protocol,
+					.mute = o->listen || !serial_line_is_live(l) };
 	*ret = l;
 	return 0;
 }
@@ -408,8 +349,7 @@ void serial_line_free(struct serial_line *l)
 {
 	if (!l)
 		return;
-	if (l->started)
-		greet(l, SERIAL_SYSTEMVIEW, SERIAL_CLOSING);
+	serial_talk_closing(&l->talk);
 	serial_stream_free(l->stream);
 	board_free(l->board);
 	serial_port_free(l->port);
@@ -433,7 +373,7 @@ int serial_line_start(struct serial_line *l, struct evloop *loop, struct fault *
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
 	if (l->input)
-		open_words(l);
+		serial_talk_opened(&l->talk);
 	return 0;
 }
 

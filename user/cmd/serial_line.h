@@ -3,8 +3,7 @@
  * serial_line.h - one board on one port: bytes into the model, words back to the board, and patience while it is unplugged.
  *
  * Between evloop callbacks nothing blocks, but for a board whose line takes no bytes: then a second once, and nothing more is
- * sent until the port is opened anew. Nothing is sent where only listening was asked for, and nothing that the protocol in use
- * does not know. A byte 03 goes out only in SystemView's hello, and that only where SystemView was forced or recognised.
+ * sent until the port is opened anew (serial_talk.h: what is sent, and when).
  *
  * Errors: -errno with a sentence in the fault given to serial_line_start(); they end the event loop. With `stays` what is
  * wrong with this line alone does not: see trouble.
