@@ -158,7 +158,7 @@ int board_watch_collect(struct board_watch *w, bool last, struct interval *ret)
 	int64_t lost;
 	int err;
 
-	*ret = (struct interval){ .ts = wall_time(), .seq = w->reports, .steal = NAN, .last = last };
+	*ret = (struct interval){ .ts = wall_time(), .mono_ns = now, .seq = w->reports, .steal = NAN, .last = last };
 	w->last_report = now;
 	serial_line_interval(w->line, ret->ts, wall, last, &w->report, &w->source);
 	err = tell_held_back(w);

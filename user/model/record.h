@@ -117,6 +117,7 @@ struct source_record; /* model/source_record.h */
 /* One reporting interval of one source: what a sink gets. */
 struct interval {
 	double ts;         /* unix seconds at its end */
+	uint64_t mono_ns;  /* the same moment, CLOCK_MONOTONIC; 0: not known */
 	double interval_s; /* wall time since the last one */
 	unsigned seq;      /* from 0 */
 	const struct loop_record *loops; /* sorted by the command */

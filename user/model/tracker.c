@@ -234,6 +234,7 @@ int tracker_end(struct tracker *t, struct interval *ret)
 	}
 	*ret = (struct interval){
 		.ts = t->wall_ts,
+		.mono_ns = t->mono_ns,
 		.interval_s = t->round > 1 ? (double)(t->mono_ns - t->last_mono_ns) / 1e9 : 0,
 		.seq = t->round > 1 ? t->round - 2 : 0,
 		.loops = t->records,
