@@ -34,9 +34,9 @@ static const char *const result_names[] = { [CHECK_OK] = "ok", [CHECK_LIMITED] =
 
 static int print_text(const struct check_line *l)
 {
-	printf("%-8s %-17s %s\n", result_names[l->result], l->what, l->found);
+	printf("%-8s %-19s %s\n", result_names[l->result], l->what, l->found);
 	if (l->remedy[0])
-		printf("%-8s %-17s -> %s\n", "", "", l->remedy);
+		printf("%-8s %-19s -> %s\n", "", "", l->remedy);
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static void check_probe_files(struct check_line *l)
 	struct registry *r = NULL;
 	struct fault f = {};
 
-	l->what = "runtimes";
+	snprintf(l->what, sizeof(l->what), "runtimes");
 	if (registry_load(NULL, &r, &f)) {
 		l->result = CHECK_NO;
 		snprintf(l->found, sizeof(l->found), "%.150s", f.text);

@@ -14,7 +14,8 @@
 
 #include "lib/cleanup.h"
 
-#define DELETED " (deleted)"
+#define DELETED         " (deleted)"
+#define TARGET_PATH_MAX 4096
 
 bool file_key_equal(const struct file_key *a, const struct file_key *b)
 {
@@ -63,9 +64,14 @@ int target_open_exe(pid_t pid, int *ret_fd, struct file_key *ret_key)
 
 int target_open_mapping(pid_t pid, const struct mapping *m, int *ret_fd, struct file_key *ret_key)
 {
-	char link[96];
+	char link[64 + TARGET_PATH_MAX];
+	int err;
 
 	snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
+	err = open_link(link, ret_fd, ret_key);
+	if (err != -EPERM || strlen(m->path) > TARGET_PATH_MAX)
+		return err;
+	snprintf(link, sizeof(link), "/proc/%d/root%s", pid, m->path);
 	return open_link(link, ret_fd, ret_key);
 }
 

@@ -3,9 +3,9 @@
  * target.h - a process's files, as they are for that process: what it runs and what it has mapped.
  *
  * Files are reached through the links that the kernel keeps in /proc/PID (exe, map_files): they lead to the very file,
- * whatever mount namespace it is in, and also after it was deleted or replaced. Needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE. Nothing is opened for reading before it is known to be a regular file: opening a FIFO may
- * block, opening a device may do things. (A file system that needs an answer from a server can still be slow; a FUSE
+ * whatever mount namespace it is in, and also after it was deleted or replaced. Other users' need CAP_SYS_PTRACE, and map_files
+ * CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE: without those, what the mapping's path leads to now in the process's own root is taken.
+ * Nothing is opened for reading before it is known to be a regular file: opening a FIFO may block, opening a device may do things. (A file system that needs an answer from a server can still be slow; a FUSE
  * one of another user refuses us, says fuse(4).)
  */
 #ifndef LOOPSCOPE_REGISTRY_TARGET_H

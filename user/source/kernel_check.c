@@ -3,19 +3,20 @@
 #include "source/kernel_check.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "lib/cleanup.h"
+#include "lib/privilege.h"
 #include "source/kernel.h"
+#include "source/kernel_privilege.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
 #define ROOT_PID_NS_INODE 0xEFFFFFFCu /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -39,12 +40,17 @@ static void say(struct check_line *l, enum check_result result, const char *reme
 	snprintf(l->remedy, sizeof(l->remedy), "%s", remedy);
 }
 
+static void name_it(struct check_line *l, const char *what)
+{
+	snprintf(l->what, sizeof(l->what), "%s", what);
+}
+
 static void check_version(struct check_line *l)
 {
 	struct utsname u;
 	unsigned major, minor;
 
-	l->what = "kernel";
+	name_it(l, "kernel");
 	if (!kernel_version(&major, &minor, &u)) {
 		say(l, CHECK_LIMITED, "", "its version can't be told");
 		return;
@@ -56,44 +62,26 @@ static void check_version(struct check_line *l)
 		    "Linux %s is too old: programs of this kind need 5.15", u.release);
 }
 
-static bool has_capability(unsigned cap)
+static void check_capability(struct check_line *l, const struct kernel_privilege *p)
 {
-	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct d[2] = {};
+	struct privilege_name name = privilege_name(p->cap);
+	char remedy[80];
 
-	if (syscall(SYS_capget, &h, d))
-		return false;
-	return d[cap / 32].effective & (1u << (cap % 32));
-}
-
-static void check_privilege(struct check_line *l)
-{
-	bool bpf = has_capability(CAP_BPF), perfmon = has_capability(CAP_PERFMON), admin = has_capability(CAP_SYS_ADMIN);
-
-	l->what = "privilege";
-	if ((bpf && perfmon) || admin)
-		say(l, CHECK_OK, "", "%s", admin ? "CAP_SYS_ADMIN" : "CAP_BPF and CAP_PERFMON");
-	else
-		say(l, CHECK_NO, "run it as root (sudo loopscope ...), or give it CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE",
-		    "not root: %s%s%s missing", bpf ? "" : "CAP_BPF", bpf || perfmon ? "" : " and ",
-		    perfmon ? "" : "CAP_PERFMON");
-}
-
-static void check_other_processes(struct check_line *l)
-{
-	l->what = "other processes";
-	if (has_capability(CAP_SYS_PTRACE) || has_capability(CAP_SYS_ADMIN))
-		say(l, CHECK_OK, "", "executables and maps of all users can be read");
-	else
-		say(l, CHECK_LIMITED, "give it CAP_SYS_PTRACE",
-		    "CAP_SYS_PTRACE is missing: other users' runtimes show as unknown");
+	snprintf(l->what, sizeof(l->what), "%s", name.text);
+	if (kernel_privilege_there(p)) {
+		say(l, CHECK_OK, "", "for %s", p->what_for);
+		return;
+	}
+	snprintf(remedy, sizeof(remedy), "run it as root (sudo loopscope ...), or give it %s", name.text);
+	say(l, p->required ? CHECK_NO : CHECK_LIMITED, remedy, "missing: %s; it is for %s", p->without,
+	    p->what_for);
 }
 
 static void check_pid_namespace(struct check_line *l)
 {
 	struct stat st;
 
-	l->what = "PID namespace";
+	name_it(l, "PID namespace");
 	if (stat("/proc/self/ns/pid", &st))
 		say(l, CHECK_LIMITED, "mount /proc", "can't be told: /proc/self/ns/pid is missing");
 	else if (st.st_ino == ROOT_PID_NS_INODE)
@@ -105,7 +93,7 @@ static void check_pid_namespace(struct check_line *l)
 
 static void check_btf(struct check_line *l)
 {
-	l->what = "type information";
+	name_it(l, "type information");
 	if (!access(BTF_PATH, R_OK))
 		say(l, CHECK_OK, "", BTF_PATH);
 	else
@@ -117,7 +105,7 @@ static void check_task_storage(struct check_line *l)
 {
 	int ok = libbpf_probe_bpf_map_type(BPF_MAP_TYPE_TASK_STORAGE, NULL);
 
-	l->what = "task storage";
+	name_it(l, "task storage");
 	if (ok == 1)
 		say(l, CHECK_OK, "", "maps per task");
 	else
@@ -128,7 +116,7 @@ static void check_statistics(struct check_line *l)
 {
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
-	l->what = "cost statistics";
+	name_it(l, "cost statistics");
 	if (fd < 0) {
 		say(l, CHECK_LIMITED, "give it CAP_SYS_ADMIN", "BPF run-time statistics can't be switched on (%s): cost shows as unknown",
 		    strerror(errno));
@@ -144,7 +132,7 @@ static void check_programs(struct check_line *l)
 	struct kernel_source *k = NULL;
 	struct fault f = {};
 
-	l->what = "programs";
+	name_it(l, "programs");
 	if (kernel_source_open(&o, &k, &f)) {
 		say(l, CHECK_NO, "", "%s", f.text);
 		return;
@@ -161,46 +149,61 @@ static void check_steal(struct check_line *l)
 
 	if (in)
 		fclose(in);
-	l->what = "steal";
+	name_it(l, "steal");
 	if (ok)
 		say(l, CHECK_OK, "", "time taken by the hypervisor is reported, from /proc/stat");
 	else
 		say(l, CHECK_LIMITED, "mount /proc", "/proc/stat can't be read: steal shows as unknown");
 }
 
+static bool stands_in_the_way(const struct check_line *lines, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (lines[i].result == CHECK_NO)
+			return true;
+	return false;
+}
+
 size_t kernel_checks(struct check_line lines[KERNEL_CHECKS_MAX])
 {
-	static void (*const checks[])(struct check_line *) = {
-		check_version, check_privilege, check_pid_namespace, check_btf, check_task_storage,
-	};
-	static void (*const further[])(struct check_line *) = {
-		check_programs, check_other_processes, check_statistics, check_steal,
-	};
+	static void (*const checks[])(struct check_line *) = {check_version, check_pid_namespace, check_btf};
+	static const struct {
+		const char *what;
+		void (*check)(struct check_line *);
+	} trials[] = {{"task storage", check_task_storage}, {"programs", check_programs}};
 	size_t n = 0;
-	bool possible = true;
 
 	memset(lines, 0, KERNEL_CHECKS_MAX * sizeof(*lines));
 	kernel_log_capture();
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++, n++) {
-		checks[i](&lines[n]);
-		possible = possible && lines[n].result != CHECK_NO;
-	}
-	for (size_t i = 0; i < sizeof(further) / sizeof(further[0]); i++, n++) {
-		if (i == 0 && !possible) {
-			lines[n].what = "programs";
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
+		checks[i](&lines[n++]);
+	for (size_t i = 0; i < kernel_privileges_n; i++)
+		check_capability(&lines[n++], &kernel_privileges[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(trials); i++, n++) {
+		name_it(&lines[n], trials[i].what);
+		if (stands_in_the_way(lines, n))
 			say(&lines[n], CHECK_NO, "", "not tried, because of the above");
-			continue;
-		}
-		further[i](&lines[n]);
+		else
+			trials[i].check(&lines[n]);
 	}
+	check_statistics(&lines[n++]);
+	check_steal(&lines[n++]);
 	return n;
 }
 
 int kernel_source_check(struct fault *f)
 {
-	static void (*const checks[])(struct check_line *) = { check_version, check_privilege, check_pid_namespace, check_btf };
+	static void (*const checks[])(struct check_line *) = {check_pid_namespace, check_btf};
+	struct check_line version = {};
+	int err;
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+	check_version(&version);
+	if (version.result == CHECK_NO)
+		return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE, "%s; %s", version.found, version.remedy);
+	err = kernel_privilege_check(f);
+	if (err)
+		return err;
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		struct check_line l = {};
 
 		checks[i](&l);

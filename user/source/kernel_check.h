@@ -17,13 +17,13 @@ enum check_result {
 };
 
 struct check_line {
-	const char *what; /* static */
+	char what[32];
 	enum check_result result;
-	char found[160];
-	char remedy[240]; /* "" where nothing is to be done */
+	char found[240];
+	char remedy[160]; /* "" where nothing is to be done */
 };
 
-#define KERNEL_CHECKS_MAX 16
+#define KERNEL_CHECKS_MAX 20
 
 /* Fills lines in the order in which they should be read; returns how many. */
 size_t kernel_checks(struct check_line lines[KERNEL_CHECKS_MAX]);

@@ -3,6 +3,7 @@
 #include "source/kernel_edges.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "lib/cleanup.h"
+#include "lib/privilege.h"
 #include "loopscope.skel.h"
 #include "source/kernel_check.h"
 
@@ -112,8 +114,9 @@ static bool fentry_works(const struct btf *kernel)
 
 static bool tracefs_is_there(void)
 {
-	return !access(TRACEFS "/events/syscalls/sys_enter_ppoll/id", R_OK) ||
-	       !access("/sys/kernel/debug/tracing/events/syscalls/sys_enter_ppoll/id", R_OK);
+	/* As an open would be judged: access(2) leaves out capabilities of who is not root. */
+	return !eaccess(TRACEFS "/events/syscalls/sys_enter_ppoll/id", R_OK) ||
+	       !eaccess("/sys/kernel/debug/tracing/events/syscalls/sys_enter_ppoll/id", R_OK);
 }
 
 /* Where tracefs isn't mounted, it is mounted for us alone: in a mount namespace of our own, which ends with us. */
@@ -147,7 +150,8 @@ int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, con
 	case CHOOSE_TRACEPOINT:
 		if (!tracefs_make())
 			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE,
-				     "--edges tracepoint: no tracefs here and none can be mounted; mount -t tracefs tracefs " TRACEFS);
+				     "--edges tracepoint: no tracefs can be read here%s; mount -t tracefs tracefs " TRACEFS,
+				     privilege_has(CAP_SYS_ADMIN) ? "" : ", and CAP_SYS_ADMIN is missing to mount one");
 		e->kind = EDGES_TRACEPOINT;
 		break;
 	case CHOOSE_AUTO:
@@ -246,14 +250,17 @@ static int attach_wrappers(struct kernel_edges *e, struct loopscope_bpf *skel, p
 
 	if (err)
 		return err;
+	err = -ENOENT;
 	for (size_t i = 0; i < ARRAY_SIZE(io_waits); i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = (__u64)io_waits[i].nr, .func_name = io_waits[i].name);
 		struct bpf_link *link = bpf_program__attach_uprobe_opts(skel->progs.ls_up_enter, pid, libc, 0, &o);
 
 		if (link && !add_link(e, link))
 			found++;
+		else if (!link && errno != ENOENT)
+			err = -errno;
 	}
-	return found ? 0 : -ENOENT;
+	return found ? 0 : err;
 }
 
 static int attach_by_kind(struct kernel_edges *e, struct loopscope_bpf *skel)
@@ -298,6 +305,11 @@ static void finish_letting_go(struct kernel_edges *e)
 	e->letting_go = NULL;
 }
 
+static bool is_refusal(int err)
+{
+	return err == -EPERM || err == -EACCES;
+}
+
 int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, struct fault *f)
 {
 	int err;
@@ -309,8 +321,9 @@ int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, stru
 	err = attach_by_kind(e, skel);
 	if (err) {
 		kernel_edges_detach(e, skel);
-		return fault(f, err, EXIT_IMPOSSIBLE, "the edges of IO waits can't be measured by %s: %s; try --edges sched",
-			     edge_kind_name(e->kind), strerror(-err));
+		return fault(f, err, EXIT_IMPOSSIBLE, "the edges of IO waits can't be measured by %s: %s%s; try --edges sched",
+			     edge_kind_name(e->kind), strerror(-err),
+			     is_refusal(err) && !privilege_has(CAP_SYS_ADMIN) ? " (CAP_SYS_ADMIN is missing)" : "");
 	}
 	e->attached = true;
 	return 0;
