@@ -342,10 +342,12 @@ def start(stream, rx=None, name="micropython", baud=115200, tasks=32, ring=128, 
         if begin < 0 or begin != seen or (t - begin) & mask < limit or task is None:
             return
         limit *= 2
-        s = find(task)
         drain(hog_us // 4)
         settle()
+        s = find(task)  # after the ends of others, whose number it may get
         if rate:
+            while fresh:
+                put_name(fresh.pop())
             d, cur = (t - cur) & mask, t
             put("<BHII", 0xF7, ids[s], d, ((t - begin) & mask) + away)
             emit()

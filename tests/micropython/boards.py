@@ -141,7 +141,8 @@ class CortexM3(Board):
 
     def program(self, name, *args):
         """The files come first: frames are looked for from here on."""
-        self.files([os.path.join(AGENT, "loopscope.py"), os.path.join(HERE, "programs", name)])
+        self.files([os.path.join(AGENT, "loopscope.py"), os.path.join(HERE, "programs", "timers.py"),
+                    os.path.join(HERE, "programs", name)])
         self.stream = frames.Stream()
         self.sent = b""
         self._exec("import sys\nsys.argv[:] = %r\nimport %s\n" % ([name, *args], name[:-3]))

@@ -194,6 +194,24 @@ class Firmware:
         self.assertGreaterEqual(longest, 80000 - 2 * self.agent(stream)[1])
         self.check_live(truth, opens)
 
+    def test_a_name_is_free_when_its_task_has_ended(self):
+        """Also where the tracer hears of the next one of that name first, because it is a hog."""
+        board = self.board()
+        board.program("reuse.py")
+        self.assertIn("truth end", board.result())
+        stream = board.stream
+        self.assertEqual((stream.refused, stream.lost), ([], 0))
+        hogs = [f["id"] for _, _, _, f in stream.of("OPEN")]
+        self.assertGreaterEqual(len(set(hogs)), 2, "hogs are told while they run")
+        named, known = set(), set()
+        for _, name, _, f in stream.events:
+            if name == "NAME":
+                known.add(f["id"])
+                named.add((f["text"], f["inst"]))
+            elif name in ("RUN", "TOTALS", "OPEN", "END"):
+                self.assertIn(f["id"], known, name)
+        self.assertEqual({inst for text, inst in named if text == "brief"}, {0})
+
     def test_commands(self):
         board = self.board()
         board.program("tasks.py", str(self.COMMAND_SECONDS))

@@ -11,10 +11,10 @@
 #   skip=US       moves the board's clock on before the start (board.skip_us)
 import asyncio
 import sys
-import time
 from time import ticks_us, ticks_diff
 
 import loopscope
+from timers import ThreadTimer
 
 args = sys.argv[1:]
 TTY = args.pop(0) if args[0].startswith("/") else None
@@ -51,21 +51,9 @@ def poller(poll):
     return Poller
 
 
-class ThreadTimer:  # what machine.Timer is on a board: calls back now and then, also while Python code runs
-    def init(self, period, callback):
-        import _thread
-        self.on = True
-        _thread.start_new_thread(self.run, (period, callback))
-
-    def run(self, period, callback):
-        while self.on:
-            time.sleep_ms(period)
-            if start is not None:
-                ticks.append(ticks_diff(ticks_us(), start))
-            callback(self)
-
-    def deinit(self):
-        self.on = False
+def timer_came():
+    if start is not None:
+        ticks.append(ticks_diff(ticks_us(), start))
 
 
 def spin(mine, ms):
@@ -148,7 +136,7 @@ async def talker():  # console text on the line that has the frames
 def trace():
     global start
     if TTY:
-        loopscope.start(stream, name="unix", baud=0, timer=ThreadTimer(), boot=4711)
+        loopscope.start(stream, name="unix", baud=0, timer=ThreadTimer(timer_came), boot=4711)
     else:
         loopscope.start(stream, sys.stdin.buffer, name="mps2", baud=1000000, boot=4711)
     start = ticks_us()
