@@ -221,6 +221,22 @@ static inline void golden_path(const char *name, char *ret, size_t size)
 	snprintf(ret, size, "%.*sgolden/sink/%s", (int)(unit - __FILE__), __FILE__, name);
 }
 
+/* For what is no text. */
+static inline void golden_check_bytes(const char *name, const char *got, size_t n_got)
+{
+	char path[1024];
+	_cleanup_free_ char *want = malloc(n_got + 1);
+	_cleanup_fclose_ FILE *f = NULL;
+
+	golden_path(name, path, sizeof(path));
+	f = fopen(path, getenv("LOOPSCOPE_UPDATE_GOLDEN") ? "w" : "r");
+	cr_assert(f && want, "%s can't be opened", path);
+	if (getenv("LOOPSCOPE_UPDATE_GOLDEN"))
+		cr_assert(fwrite(got, 1, n_got, f) == n_got, "%s can't be written", path);
+	else
+		cr_assert(fread(want, 1, n_got + 1, f) == n_got && memcmp(want, got, n_got) == 0, "%s differs", name);
+}
+
 static inline void golden_check(const char *name, const char *got)
 {
 	char path[1024];
