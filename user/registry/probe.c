@@ -4,11 +4,10 @@
  */
 #include "registry/probe.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
-#include <sys/stat.h>
+
+#include "lib/inifile.h"
 
 /* As DESIGN.md lists them; position is the bit. */
 static const char *const io_waits[] = {
@@ -68,30 +67,9 @@ void probe_free(struct probe *p)
 
 int probe_read(const char *path, struct probe **ret, struct fault *f)
 {
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_free_ char *text = NULL;
-	struct stat st;
-	size_t len = 0;
+	size_t len;
+	int err = inifile_load(path, "a probe file", PROBE_FILE_MAX, &text, &len, f);
 
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return fault(f, -errno, EXIT_FAILED, "%s: %m: make it readable, or point LOOPSCOPE_PROBES elsewhere",
-			     path);
-	if (!S_ISREG(st.st_mode))
-		return fault(f, -EINVAL, EXIT_FAILED, "%s: not a regular file: a probe file is a text file", path);
-
-	text = malloc(PROBE_FILE_MAX + 1);
-	if (!text)
-		return -ENOMEM;
-	/* One byte more than allowed, to tell a file that is too long; the size that fstat gave may have changed. */
-	while (len <= PROBE_FILE_MAX) {
-		ssize_t n = read(fd, text + len, PROBE_FILE_MAX + 1 - len);
-
-		if (n < 0)
-			return fault(f, -errno, EXIT_FAILED, "%s: %m: make it readable", path);
-		if (n == 0)
-			return probe_parse(path, text, len, ret, f);
-		len += (size_t)n;
-	}
-	return fault(f, -EFBIG, EXIT_FAILED, "%s: too long for a probe file: at most %d KiB are allowed", path,
-		     PROBE_FILE_MAX / 1024);
+	return err ? err : probe_parse(path, text, len, ret, f);
 }

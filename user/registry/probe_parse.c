@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * probe_parse.c - the text of a probe file to a checked struct probe.
- *
- * inih splits the text into sections, keys and values. Three of its habits are too lenient for us and are caught in the
- * line reader that it calls: it splits overlong lines, joins indented lines to the value above, and says nothing of a
- * section without keys. The reader also counts the lines, which inih as packaged doesn't hand on.
+ * probe_parse.c - the text of a probe file to a checked struct probe; lib/inifile.h splits the lines.
  */
-#include <ctype.h>
 #include <errno.h>
-#include <ini.h>
 #include <string.h>
 
 #include "lib/parse.h"
@@ -29,10 +23,11 @@ static int end_section(struct probe_parser *s)
 	const struct probe *p = s->probe;
 
 	if (s->section == SECTION_MATCH && !rule_has_evidence(&p->rules[p->n_rules - 1])) {
-		s->line = p->rules[p->n_rules - 1].line;
-		return probe_refuse(
-			s, "this [match] would match every process: give at least one of exe, mapped, symbol, import, "
-			   "section, text, thread");
+		s->in.line = p->rules[p->n_rules - 1].line;
+		return inifile_refuse(
+			&s->in,
+			"this [match] would match every process: give at least one of exe, mapped, symbol, import, "
+			"section, text, thread");
 	}
 	return 0;
 }
@@ -43,20 +38,21 @@ static int begin_match(struct probe_parser *s, const char *suffix)
 	uint64_t n = 1;
 
 	if (*suffix && (*suffix != '.' || parse_u64(suffix + 1, 2, PROBE_RULES_MAX, &n) < 0))
-		return probe_refuse(s, "[match%s]: alternatives are called [match.2] to [match.%d]", suffix,
-				    PROBE_RULES_MAX);
+		return inifile_refuse(&s->in, "[match%s]: alternatives are called [match.2] to [match.%d]", suffix,
+				      PROBE_RULES_MAX);
 	if (n != p->n_rules + 1)
-		return probe_refuse(
-			s,
+		return inifile_refuse(
+			&s->in,
 			"[match%s] comes after %zu alternatives: they are [match], [match.2] and on, each once, "
 			"in order",
 			suffix, p->n_rules);
-	p->rules[p->n_rules++].line = s->line;
+	p->rules[p->n_rules++].line = s->in.line;
 	return 0;
 }
 
-static int begin_section(struct probe_parser *s, const char *name)
+static int begin_section(void *arg, const char *name)
 {
+	struct probe_parser *s = arg;
 	static const struct {
 		const char *name;
 		enum section section;
@@ -79,87 +75,41 @@ static int begin_section(struct probe_parser *s, const char *name)
 			continue;
 		s->section = sections[i].section;
 		if (s->seen[s->section])
-			return probe_refuse(s, "[%s] is given twice: put all its keys into one", name);
+			return inifile_refuse(&s->in, "[%s] is given twice: put all its keys into one", name);
 		s->seen[s->section] = true;
 		if (s->section == SECTION_RUNTIME)
-			s->probe->line = s->line;
+			s->probe->line = s->in.line;
 		return 0;
 	}
-	return probe_refuse(
-		s, "unknown section [%s]: allowed are [runtime], [match], [match.2] and on, [entry], [behaviour]",
+	return inifile_refuse(
+		&s->in, "unknown section [%s]: allowed are [runtime], [match], [match.2] and on, [entry], [behaviour]",
 		name);
 }
 
-/* --- what inih calls ------------------------------------------------------------------------------------------------
+/* --- keys ------------------------------------------------------------------------------------------------------------
  */
 
-static int on_key(void *user, const char *section, const char *name, const char *value)
+static int on_key(void *arg, const char *section, const char *name, const char *value)
 {
 	_cleanup_free_ char *copy = NULL;
-	struct probe_parser *s = user;
+	struct probe_parser *s = arg;
 	char allowed[128];
 
-	if (s->err)
-		return 0;
 	if (s->section == SECTION_NONE)
-		return probe_refuse(s, "'%s' stands before any section: begin with [runtime]", name), 0;
+		return inifile_refuse(&s->in, "'%s' stands before any section: begin with [runtime]", name);
 	for (size_t i = 0; i < probe_keys_n; i++) {
 		if (probe_keys[i].section != s->section || strcmp(probe_keys[i].name, name))
 			continue;
 		if (s->keys_seen & (UINT32_C(1) << i))
-			return probe_refuse(s, "'%s' is given twice: separate several values by commas", name), 0;
+			return inifile_refuse(&s->in, "'%s' is given twice: separate several values by commas", name);
 		s->keys_seen |= UINT32_C(1) << i;
 		copy = strdup(value);
 		if (!copy)
-			return probe_no_memory(s), 0;
-		return !probe_keys[i].set(s, &probe_keys[i], copy);
+			return probe_no_memory(s);
+		return probe_keys[i].set(s, &probe_keys[i], copy);
 	}
 	probe_key_names(s->section, allowed, sizeof(allowed));
-	return probe_refuse(s, "unknown key '%s' in [%s]: allowed are %s", name, section, allowed), 0;
-}
-
-/* The part of a line between [ and ]. */
-static int on_section_line(struct probe_parser *s, const char *line)
-{
-	char name[32] = "";
-	const char *end = strchr(line, ']');
-
-	if (!end)
-		return probe_refuse(s, "the section's ] is missing");
-	if ((size_t)(end - line - 1) >= sizeof(name))
-		return probe_refuse(
-			s, "unknown section: allowed are [runtime], [match], [match.2] and on, [entry], [behaviour]");
-	if (end[1 + strspn(end + 1, " \t\r\n")] && !strchr(";#", end[1 + strspn(end + 1, " \t\r\n")]))
-		return probe_refuse(s, "there is text after the section's ]: put it on its own line");
-	memcpy(name, line + 1, (size_t)(end - line - 1));
-	return begin_section(s, name);
-}
-
-/* An fgets() over the text. */
-static char *next_line(char *buf, int size, void *user)
-{
-	struct probe_parser *s = user;
-	const char *newline;
-	size_t len;
-
-	if (s->err || s->next == s->end)
-		return NULL;
-	s->line++;
-	newline = memchr(s->next, '\n', (size_t)(s->end - s->next));
-	len = newline ? (size_t)(newline + 1 - s->next) : (size_t)(s->end - s->next);
-	if (memchr(s->next, '\0', len))
-		return probe_refuse(s, "a NUL byte: a probe file is plain text"), NULL;
-	if (len >= (size_t)size)
-		return probe_refuse(s, "the line is too long: at most %d characters are allowed", size - 2), NULL;
-	memcpy(buf, s->next, len);
-	buf[len] = '\0';
-	s->next += len;
-
-	if (isblank((unsigned char)*buf) && buf[strspn(buf, " \t\r\n")])
-		return probe_refuse(s, "the line is indented: begin every line at its left edge"), NULL;
-	if (*buf == '[' && on_section_line(s, buf) < 0)
-		return NULL;
-	return buf;
+	return inifile_refuse(&s->in, "unknown key '%s' in [%s]: allowed are %s", name, section, allowed);
 }
 
 /* --- the whole ------------------------------------------------------------------------------------------------------
@@ -172,13 +122,13 @@ static int check_complete(struct probe_parser *s)
 
 	if (err)
 		return err;
-	s->line = p->line ? p->line : 1;
+	s->in.line = p->line ? p->line : 1;
 	if (!p->name)
-		return probe_refuse(s, "the name is missing: give [runtime] with name = ...");
+		return inifile_refuse(&s->in, "the name is missing: give [runtime] with name = ...");
 	if (!p->description)
-		return probe_refuse(s, "the description is missing: give [runtime] description = ..., one line");
+		return inifile_refuse(&s->in, "the description is missing: give [runtime] description = ..., one line");
 	if (!p->n_rules)
-		return probe_refuse(s, "there is no [match]: say there how to recognise %s", p->name);
+		return inifile_refuse(&s->in, "there is no [match]: say there how to recognise %s", p->name);
 	return 0;
 }
 
@@ -186,7 +136,7 @@ static int complete(struct probe_parser *s)
 {
 	struct probe *p = s->probe;
 
-	p->source = strdup(s->source);
+	p->source = strdup(s->in.source);
 	if (!p->source)
 		return probe_no_memory(s);
 	p->runtime.name = p->name;
@@ -200,26 +150,23 @@ static int complete(struct probe_parser *s)
 int probe_parse(const char *source, const char *text, size_t len, struct probe **ret, struct fault *f)
 {
 	CLEANUP(probe_free_ptr) struct probe *p = calloc(1, sizeof(*p));
-	struct probe_parser s = {.source = source, .next = text, .end = text + len, .probe = p, .f = f};
-	int bad_line;
+	struct probe_parser s = {
+		.in = {.source = source, .what = "a probe file", .section = begin_section, .key = on_key, .f = f},
+		.probe = p,
+	};
+	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->priority = 50;
-	bad_line = ini_parse_stream(next_line, &s, on_key, &s);
-	if (!s.err && bad_line < 0)
-		return -ENOMEM;
-	/* inih reports the first bad line: one of its own may precede ours, but then ours is no less true. */
-	if (!s.err && bad_line > 0) {
-		s.line = (unsigned)bad_line;
-		return probe_refuse(&s, "neither [section] nor key = value nor a comment (; or #)");
-	}
-	if (!s.err)
-		check_complete(&s);
-	if (!s.err)
-		complete(&s);
-	if (s.err)
-		return s.err;
+	s.in.arg = &s;
+	err = inifile_parse(&s.in, text, len);
+	if (!err)
+		err = check_complete(&s);
+	if (!err)
+		err = complete(&s);
+	if (err)
+		return err;
 	*ret = TAKE_PTR(p);
 	return 0;
 }

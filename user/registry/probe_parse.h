@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/inifile.h"
 #include "registry/probe.h"
 
 enum section {
@@ -21,15 +22,11 @@ enum section {
 };
 
 struct probe_parser {
-	const char *source;
-	const char *next, *end;
-	unsigned line; /* of what the reader gave out last, from 1 */
+	struct inifile in;
 	enum section section;
 	bool seen[SECTION_BEHAVIOUR + 1];
 	uint32_t keys_seen; /* of the current section, by position in keys[] */
 	struct probe *probe;
-	int err; /* the first one ends the reading */
-	struct fault *f;
 };
 
 struct probe_key {
@@ -46,8 +43,7 @@ extern const size_t probe_keys_n;
 /* "name, description, ...": for messages. */
 void probe_key_names(enum section section, char *out, size_t size);
 
-/* Both set s->err and return it. */
-int probe_refuse(struct probe_parser *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Sets the reader's error and returns it. */
 int probe_no_memory(struct probe_parser *s);
 
 #endif

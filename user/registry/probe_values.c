@@ -4,27 +4,14 @@
  */
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "lib/parse.h"
 #include "registry/probe_parse.h"
 
-int probe_refuse(struct probe_parser *s, const char *fmt, ...)
-{
-	char what[384];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(what, sizeof(what), fmt, ap);
-	va_end(ap);
-	s->err = fault(s->f, -EINVAL, EXIT_FAILED, "%s:%u: %s", s->source, s->line, what);
-	return s->err;
-}
-
 int probe_no_memory(struct probe_parser *s)
 {
-	return s->err = -ENOMEM;
+	return s->in.err = -ENOMEM;
 }
 
 /* --- words ----------------------------------------------------------------------------------------------------------
@@ -41,11 +28,12 @@ static int split_words(struct probe_parser *s, const struct probe_key *key, char
 		while (end > item && isspace((unsigned char)end[-1]))
 			*--end = '\0';
 		if (!*item)
-			return probe_refuse(s, "'%s' has an empty value: give one or more, separated by single commas",
-					    key->name);
+			return inifile_refuse(&s->in,
+					      "'%s' has an empty value: give one or more, separated by single commas",
+					      key->name);
 		if (ret->n == PROBE_WORDS_MAX)
-			return probe_refuse(s, "'%s' has too many values: at most %d are allowed", key->name,
-					    PROBE_WORDS_MAX);
+			return inifile_refuse(&s->in, "'%s' has too many values: at most %d are allowed", key->name,
+					      PROBE_WORDS_MAX);
 		ret->v[ret->n] = strdup(item);
 		if (!ret->v[ret->n])
 			return probe_no_memory(s);
@@ -86,9 +74,9 @@ static int set_patterns(struct probe_parser *s, const struct probe_key *key, cha
 
 	for (size_t i = 0; !err && i < w->n; i++)
 		if (!pattern_ok(w->v[i]))
-			err = probe_refuse(s,
-					   "'%s' is not a file name pattern: printable text with * ? [abc] is allowed",
-					   w->v[i]);
+			err = inifile_refuse(
+				&s->in, "'%s' is not a file name pattern: printable text with * ? [abc] is allowed",
+				w->v[i]);
 	return err;
 }
 
@@ -99,8 +87,8 @@ static int set_exe(struct probe_parser *s, const struct probe_key *key, char *va
 
 	for (size_t i = 0; !err && i < w->n; i++)
 		if (strchr(w->v[i], '/'))
-			err = probe_refuse(s, "exe '%s' has a slash: only the file's name is compared, give that",
-					   w->v[i]);
+			err = inifile_refuse(
+				&s->in, "exe '%s' has a slash: only the file's name is compared, give that", w->v[i]);
 	return err;
 }
 
@@ -111,8 +99,9 @@ static int set_thread(struct probe_parser *s, const struct probe_key *key, char 
 
 	for (size_t i = 0; !err && i < w->n; i++)
 		if (!strpbrk(w->v[i], "*?[\\") && strlen(w->v[i]) > PROBE_COMM_MAX)
-			err = probe_refuse(
-				s, "thread '%s' can never match: the kernel keeps %d bytes of a name, cut it there",
+			err = inifile_refuse(
+				&s->in,
+				"thread '%s' can never match: the kernel keeps %d bytes of a name, cut it there",
 				w->v[i], PROBE_COMM_MAX);
 	return err;
 }
@@ -132,8 +121,8 @@ static int set_symbols(struct probe_parser *s, const struct probe_key *key, char
 
 	for (size_t i = 0; !err && i < w->n; i++)
 		if (!symbol_ok(w->v[i], star))
-			err = probe_refuse(
-				s,
+			err = inifile_refuse(
+				&s->in,
 				"'%s' is not a symbol: letters, digits, _ . $%s are allowed, as the linker writes it",
 				w->v[i], star ? " and one * at the end" : "");
 	return err;
@@ -146,7 +135,8 @@ static int set_sections(struct probe_parser *s, const struct probe_key *key, cha
 
 	for (size_t i = 0; !err && i < w->n; i++)
 		if (w->v[i][0] != '.' || !symbol_ok(w->v[i], false))
-			err = probe_refuse(s, "'%s' is not an ELF section's name: give it like .go.buildinfo", w->v[i]);
+			err = inifile_refuse(&s->in, "'%s' is not an ELF section's name: give it like .go.buildinfo",
+					     w->v[i]);
 	return err;
 }
 
@@ -157,8 +147,9 @@ static int set_texts(struct probe_parser *s, const struct probe_key *key, char *
 
 	for (size_t i = 0; !err && i < w->n; i++)
 		if (strlen(w->v[i]) < 8 || strlen(w->v[i]) > 64)
-			err = probe_refuse(s, "text '%s': 8 to 64 characters are allowed, as fewer turn up anywhere",
-					   w->v[i]);
+			err = inifile_refuse(&s->in,
+					     "text '%s': 8 to 64 characters are allowed, as fewer turn up anywhere",
+					     w->v[i]);
 	return err;
 }
 
@@ -172,8 +163,8 @@ static int set_syscalls(struct probe_parser *s, const struct probe_key *key, cha
 		uint32_t bits = io_wait_bits_matching(w.v[i]);
 
 		if (!err && !bits)
-			err = probe_refuse(s, "'%s' is no IO wait: allowed are %s, and patterns of them", w.v[i],
-					   io_wait_names);
+			err = inifile_refuse(&s->in, "'%s' is no IO wait: allowed are %s, and patterns of them", w.v[i],
+					     io_wait_names);
 		rule->syscalls |= bits;
 		free(w.v[i]);
 	}
@@ -189,8 +180,8 @@ static int set_name(struct probe_parser *s, const struct probe_key *key, char *v
 
 	if (!len || len > 31 || strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len ||
 	    !strcmp(value, "unknown"))
-		return probe_refuse(s, "name '%s': 1 to 31 of a-z, 0-9, _ and - are allowed, and 'unknown' is taken",
-				    value);
+		return inifile_refuse(
+			&s->in, "name '%s': 1 to 31 of a-z, 0-9, _ and - are allowed, and 'unknown' is taken", value);
 	s->probe->name = strdup(value);
 	return s->probe->name ? 0 : probe_no_memory(s);
 }
@@ -202,7 +193,7 @@ static int set_description(struct probe_parser *s, const struct probe_key *key, 
 	while (i < len && isprint((unsigned char)value[i]))
 		i++;
 	if (!len || len > 120 || i < len)
-		return probe_refuse(s, "description: 1 to 120 printable ASCII characters are allowed");
+		return inifile_refuse(&s->in, "description: 1 to 120 printable ASCII characters are allowed");
 	s->probe->description = strdup(value);
 	return s->probe->description ? 0 : probe_no_memory(s);
 }
@@ -212,7 +203,7 @@ static int set_priority(struct probe_parser *s, const struct probe_key *key, cha
 	uint64_t n;
 
 	if (parse_u64(value, 0, 100, &n) < 0)
-		return probe_refuse(s, "priority '%s': a number from 0 to 100 is allowed", value);
+		return inifile_refuse(&s->in, "priority '%s': a number from 0 to 100 is allowed", value);
 	s->probe->priority = (unsigned)n;
 	return 0;
 }
@@ -220,7 +211,7 @@ static int set_priority(struct probe_parser *s, const struct probe_key *key, cha
 static int set_park(struct probe_parser *s, const struct probe_key *key, char *value)
 {
 	if (strcmp(value, "futex"))
-		return probe_refuse(s, "park '%s': only 'futex' is allowed", value);
+		return inifile_refuse(&s->in, "park '%s': only 'futex' is allowed", value);
 	s->probe->runtime.park_is_idle = true;
 	return 0;
 }
