@@ -47,7 +47,7 @@ BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 # --- flags ----------------------------------------------------------------------------------------------------------
 LIBS := libbpf libelf libdw smartcols jansson inih libseccomp libprotobuf-c libcap-ng zlib
 CFLAGS ?= -O2 -g
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wformat=2
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wno-missing-field-initializers -Wformat=2
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \
 	-DLOOPSCOPE_DATADIR='"$(DATADIR)"' -DLOOPSCOPE_SRCDIR='"$(CURDIR)"' $(shell $(PKG_CONFIG) --cflags $(LIBS) 2>/dev/null) $(CPPFLAGS)
 CFLAGS_ALL := -std=gnu11 $(WARN) -fno-omit-frame-pointer $(CFLAGS)

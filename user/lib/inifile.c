@@ -25,7 +25,7 @@ int inifile_refuse(struct inifile *in, const char *fmt, ...)
 	va_end(ap);
 	if (!in->err)
 		in->err = -EINVAL;
-	return fault(in->f, -EINVAL, EXIT_FAILED, "%s:%u: %s", in->source, in->line, what);
+	return fault(in->f, -EINVAL, in->status, "%s:%u: %s", in->source, in->line, what);
 }
 
 static int no_memory(struct inifile *in)

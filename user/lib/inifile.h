@@ -23,6 +23,7 @@ struct inifile {
 	int (*section)(void *arg, const char *name); /* on its own line, also where no key follows */
 	int (*key)(void *arg, const char *section, const char *name, const char *value); /* section "": before any */
 	void *arg;
+	enum exit_status status; /* of what is wrong in it: EXIT_FAILED, EXIT_USAGE */
 	struct fault *f;
 	/* while reading */
 	unsigned line; /* of what was handed out last, from 1; a callback that knows better may set it before it refuses */
@@ -30,7 +31,7 @@ struct inifile {
 	const char *next, *end;
 };
 
-/* The first six fields are the caller's. */
+/* The first seven fields are the caller's. */
 int inifile_parse(struct inifile *in, const char *text, size_t len);
 
 /* Notes the error and fills the fault; returns -EINVAL. A later one does not hide the first. */

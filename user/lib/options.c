@@ -214,6 +214,7 @@ static void check_table(const struct opt_spec *specs)
 		assert(s->help);
 		assert((s->kind == OPT_FLAG) == !s->arg);
 		assert((s->kind == OPT_CHOICE) == !!s->choices);
+		assert(!s->check || s->kind == OPT_STRING || s->kind == OPT_STRINGS);
 		for (const struct opt_spec *t = specs; t < s; t++)
 			assert((!s->letter || s->letter != t->letter) && strcmp(s->name, t->name) != 0);
 	}
@@ -253,13 +254,30 @@ static char *make_letters(const struct opt_spec *specs, size_t n, bool stop_at_o
 	return letters;
 }
 
+static struct opt_given as_bits(const struct parser *p)
+{
+	struct opt_given given = {0};
+
+	assert(p->n_specs <= OPTIONS_GIVEN_MAX);
+	for (size_t i = 0; i < p->n_specs; i++)
+		given.bits |= (uint64_t)(p->given[i] != NOT_GIVEN) << i;
+	return given;
+}
+
 int options_parse(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
 		  int *ret_operand, struct fault *f)
+{
+	return options_parse_given(usage, specs, config, argc, argv, ret_operand, NULL, f);
+}
+
+int options_parse_given(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
+			int *ret_operand, struct opt_given *ret_given, struct fault *f)
 {
 	_cleanup_free_ enum spelling *given = NULL;
 	_cleanup_free_ struct option *longs = NULL;
 	_cleanup_free_ char *letters = NULL;
 	struct parser p = {.usage = usage, .specs = specs, .config = config, .f = f};
+	int err;
 
 	check_table(specs);
 	while (specs[p.n_specs].name)
@@ -269,7 +287,10 @@ int options_parse(const struct opt_usage *usage, const struct opt_spec *specs, v
 	p.letters = letters = make_letters(specs, p.n_specs, usage->stop_at_operand);
 	if (!given || !longs || !letters)
 		return no_memory(&p);
-	return parse_all(&p, argc, argv, ret_operand);
+	err = parse_all(&p, argc, argv, ret_operand);
+	if (!err && ret_given)
+		*ret_given = as_bits(&p);
+	return err;
 }
 
 void options_release(const struct opt_spec *specs, void *config)

@@ -51,7 +51,18 @@ struct opt_spec {
 	const char *const *choices; /* OPT_CHOICE: NULL-terminated */
 	int excludes;               /* non-zero: at most one option of this group may be given */
 	uint64_t min, max;          /* OPT_DURATION and OPT_COUNT: bounds, 0 = none */
+	/* Of OPT_STRING and OPT_STRINGS, what is more than a string; NULL: any will do. -EINVAL with the reason and the
+	 * remedy in sentence. */
+	int (*check)(const char *value, char *sentence, size_t size);
+	bool command_line_only; /* has no place in a file of options */
 };
+
+/* Which specs were given, by their position in the table. */
+struct opt_given {
+	uint64_t bits;
+};
+
+#define OPTIONS_GIVEN_MAX 64 /* specs in a table of which that is asked */
 
 /* What --help prints around the table of options. */
 struct opt_usage {
@@ -73,6 +84,9 @@ struct opt_usage {
  * getopt is not. */
 int options_parse(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
 		  int *ret_operand, struct fault *f);
+/* The same, and which options there were. */
+int options_parse_given(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
+			int *ret_operand, struct opt_given *ret_given, struct fault *f);
 void options_help(FILE *out, const struct opt_usage *usage, const struct opt_spec *specs);
 /* Frees what OPT_STRINGS and OPT_PIDS hold, and empties them. */
 void options_release(const struct opt_spec *specs, void *config);

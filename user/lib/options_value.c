@@ -77,6 +77,12 @@ static int read_string(const struct opt_spec *s, const char *value, void *field,
 	/* Mostly a shell variable that was not set. */
 	if (!*value)
 		return refuse(r, "the %s is empty", s->arg);
+	if (s->check) {
+		int err = s->check(value, r->text, r->size);
+
+		if (err)
+			return err;
+	}
 	if (s->kind == OPT_STRING) {
 		*(const char **)field = value;
 		return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * options_value.h - one value of one option, from text into its field. Only for options.c.
+ * options_value.h - one value of one option, from text into its field. Only for options.c and options_file.c.
  */
 #ifndef LOOPSCOPE_LIB_OPTIONS_VALUE_H
 #define LOOPSCOPE_LIB_OPTIONS_VALUE_H

@@ -151,7 +151,7 @@ int probe_parse(const char *source, const char *text, size_t len, struct probe *
 {
 	CLEANUP(probe_free_ptr) struct probe *p = calloc(1, sizeof(*p));
 	struct probe_parser s = {
-		.in = {.source = source, .what = "a probe file", .section = begin_section, .key = on_key, .f = f},
+		.in = {.source = source, .what = "a probe file", .section = begin_section, .key = on_key, .status = EXIT_FAILED, .f = f},
 		.probe = p,
 	};
 	int err;
