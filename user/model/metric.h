@@ -45,7 +45,7 @@ struct metric_histogram {
 };
 
 struct metric_sample {
-	const struct metric_label *labels; /* the same pointer for all samples of one group in one visit */
+	const struct metric_label *labels; /* in one visit, the same pointer and number: the same labels */
 	size_t n_labels;
 	struct metric_label extra; /* one more; name NULL: none */
 	double value;              /* of a histogram: unused */

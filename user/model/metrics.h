@@ -2,8 +2,8 @@
 /*
  * metrics.h - what is exported of all loops: interval records in, families of counters and gauges out.
  *
- * Loops are summed into groups of the same labels: source, comm, thread, runtime, cgroup, container_id, pod_uid, on request
- * pid. A group's counters outlive its loops, so that a rate over them never sees a step back: a loop that ends leaves its sums
+ * Loops are summed into groups of the same labels: source, comm, thread (where it has another name than the program), runtime,
+ * cgroup, container_id, pod_uid, on request pid. A group's counters outlive its loops, so that a rate over them never sees a step back: a loop that ends leaves its sums
  * there. A group without a living loop for keep_s is dropped, with its series; should its like come again, it counts from 0
  * and has a new start. Beyond max_groups further loops are summed into one group of their own (label overflow="true"), which
  * is never dropped.

@@ -44,7 +44,7 @@ static void make_key(const struct metrics *m, const struct loop_record *r, struc
 	ret->len = 0;
 	add_part(ret, record_source_name(r->source), SIZE_MAX);
 	add_part(ret, r->comm, sizeof(r->comm));
-	add_part(ret, r->thread, sizeof(r->thread));
+	add_part(ret, memcmp(r->thread, r->comm, sizeof(r->comm)) ? r->thread : "", sizeof(r->thread));
 	add_part(ret, r->runtime, SIZE_MAX);
 	add_part(ret, r->cgroup, SIZE_MAX);
 	add_part(ret, pid, sizeof(pid));

@@ -142,8 +142,10 @@ int metrics_boards_visit(struct metrics *m, const struct metrics_visitor *v, voi
 
 struct own_metric {
 	const struct metric_family *family;
-	struct metric_label labels[METRICS_OWN_LABELS];
+	struct metric_label labels[METRICS_OWN_LABELS]; /* as they were given, made safe */
 	size_t n_labels;
+	struct metric_label shown[METRICS_OWN_LABELS]; /* those that are not "" */
+	size_t n_shown;
 	char *text; /* what the label values point to */
 	double value;
 };

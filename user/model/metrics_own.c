@@ -30,6 +30,8 @@ static int fill(struct own_metric *o, const struct metric_family *f, const struc
 	*o = (struct own_metric){ .family = f, .n_labels = n, .text = at };
 	for (size_t i = 0; i < n; i++) {
 		o->labels[i] = (struct metric_label){ labels[i].name, at };
+		if (labels[i].value[0])
+			o->shown[o->n_shown++] = o->labels[i];
 		at += label_value(at, labels[i].value, SIZE_MAX) + 1;
 	}
 	return 0;
@@ -79,15 +81,9 @@ int metrics_own_visit(struct metrics *m, const struct metrics_visitor *v, void *
 		family_visit(&fv, m->own[i].family);
 		for (size_t k = i; k < m->n_own; k++) {
 			const struct own_metric *o = &m->own[k];
-			struct metric_label labels[METRICS_OWN_LABELS];
-			size_t n = 0;
 
-			if (isnan(o->value) || strcmp(o->family->name, m->own[i].family->name))
-				continue;
-			for (size_t l = 0; l < o->n_labels; l++)
-				if (o->labels[l].value[0])
-					labels[n++] = o->labels[l];
-			family_value(&fv, labels, n, NULL, NULL, o->value, m->o.start_s);
+			if (!isnan(o->value) && !strcmp(o->family->name, m->own[i].family->name))
+				family_value(&fv, o->shown, o->n_shown, NULL, NULL, o->value, m->o.start_s);
 		}
 	}
 	return fv.err;

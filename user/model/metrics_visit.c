@@ -2,7 +2,8 @@
 /*
  * metrics_visit.c - every family of loops, in one list: its name, its help, which samples a group has of it.
  *
- * Seconds and counts become doubles here: exact up to 2^53, which is 104 days in nanoseconds, and never smaller than before.
+ * Seconds and counts become doubles here: counts are exact up to 2^53, seconds to the nanosecond up to 2^23, which is 97 days;
+ * beyond, they are rounded, and still never smaller than before.
  */
 #include <math.h>
 
