@@ -157,6 +157,7 @@ class Errors(Command):
     "unknown_option": (("attach", "-p", "1", "--no-such-option"), r"no-such-option"),
     "unknown_command": (("no-such-command",), r"no-such-command"),
     "unknown_output": (("scan", "-o", "no-such-format"), r"no-such-format"),
+    "no_filter": (("scan", "--exclude", "redis"), r"redis.* comm=redis"),
     "no_command": ((), r"."),
     "run_without_a_command": (("run", "--"), r"."),
 })
@@ -168,6 +169,16 @@ class Usage(Command):
         self.assertRegex(done.stderr, re.compile(pattern))
         if arguments:
             self.assert_fault(done, USAGE, pattern)
+
+
+class Filters(Command):
+    def test_only_loops_that_are_asked_for(self):
+        wanted, other = self.looper("poll"), self.looper("epoll_wait")
+        done = self.run_it("scan", "-d", "1s", "-o", "json", "--include", "comm=*poll*", "--exclude", "thread=ep*")
+        self.assertEqual(done.returncode, DONE, done.stderr)
+        pids = [r["pid"] for r in map(json.loads, done.stdout.splitlines()) if r["type"] == "loop"]
+        self.assertIn(wanted.pid, pids)
+        self.assertNotIn(other.pid, pids)
 
 
 class Help(LiveTest):

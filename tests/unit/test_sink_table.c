@@ -125,6 +125,22 @@ Test(sink_table, no_loops_is_a_sentence_that_helps)
 	capture_free(&c);
 }
 
+Test(sink_table, loops_that_nobody_asked_for_are_no_reason_to_watch_longer)
+{
+	struct interval iv = fixture_interval(NULL, 0);
+	struct capture c;
+	struct sink *s;
+
+	iv.n_excluded = 3;
+	capture_open(&c);
+	s = table(c.out, TABLE_ONCE, 80, NULL);
+	show(s, &iv);
+	cr_assert(strstr(c.text, "# 3 loops seen, none of them is one of those that were asked for\n"), "%s", c.text);
+	cr_assert_null(strstr(c.text, "watch for longer"), "%s", c.text);
+	sink_free(s);
+	capture_free(&c);
+}
+
 /* No default table is wider than it was told, from where its three first columns fit; rows never differ in cells. */
 Test(sink_table, fits_every_width)
 {

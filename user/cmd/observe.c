@@ -280,9 +280,11 @@ static int compare(const void *a, const void *b, void *by)
 	return x->id.tid < y->id.tid ? -1 : x->id.tid > y->id.tid;
 }
 
-static int sort(struct observation *ob, struct interval *iv, struct fault *f)
+/* Those that are wanted, sorted. */
+static int choose(struct observation *ob, struct interval *iv, struct fault *f)
 {
 	struct loop_record *p;
+	size_t n = 0;
 
 	if (!iv->n_loops)
 		return 0;
@@ -290,9 +292,13 @@ static int sort(struct observation *ob, struct interval *iv, struct fault *f)
 	if (!p)
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	ob->sorted = p;
-	memcpy(p, iv->loops, iv->n_loops * sizeof(*p));
-	qsort_r(p, iv->n_loops, sizeof(*p), compare, &ob->o.sort);
+	for (size_t i = 0; i < iv->n_loops; i++)
+		if (loop_filter_takes(ob->o.filter, &iv->loops[i]))
+			p[n++] = iv->loops[i];
+	qsort_r(p, n, sizeof(*p), compare, &ob->o.sort);
+	iv->n_excluded = iv->n_loops - n;
 	iv->loops = p;
+	iv->n_loops = n;
 	return 0;
 }
 
@@ -302,7 +308,7 @@ int observation_report(struct observation *ob, bool last, struct fault *f)
 	int err = round_trip(ob, &iv, f);
 
 	if (!err)
-		err = sort(ob, &iv, f);
+		err = choose(ob, &iv, f);
 	if (err)
 		return err;
 	iv.last = last;

@@ -8,6 +8,7 @@
 
 #include "lib/evloop.h"
 #include "lib/fault.h"
+#include "model/loop_filter.h"
 #include "sink/sink.h"
 #include "source/kernel.h"
 
@@ -38,6 +39,7 @@ struct observe_options {
 	enum table_layout layout;
 	const char *columns;
 	bool show_asleep, show_all;
+	const struct loop_filter *filter; /* borrowed: which loops are wanted; NULL: all */
 };
 
 struct observation;

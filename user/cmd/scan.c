@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* scan.c - `loopscope scan`: every loop on the machine, once. */
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/observe.h"
 #include "lib/options.h"
+#include "model/loop_filter.h"
 
 struct scan_config {
 	uint64_t duration_ns;
 	int format, sort;
 	const char *columns;
 	bool all;
+	struct opt_strings include, exclude;
 };
 
 static const struct opt_spec specs[] = {
@@ -25,6 +29,11 @@ static const struct opt_spec specs[] = {
 	{ 0, "columns", OPT_STRING, offsetof(struct scan_config, columns), "LIST",
 	  "columns of the table: names, separated by commas; +NAME adds to the default; all. "
 	  "'--columns help' lists them", NULL, 0, 0, 0 },
+	{ 0, "include", OPT_STRINGS, offsetof(struct scan_config, include), "WHAT=PATTERN",
+	  "only loops that match this: comm=, thread=, cgroup= or runtime= and a shell's pattern, in which * also stands for slashes; of "
+	  "several, one has to match", .check = loop_filter_check },
+	{ 0, "exclude", OPT_STRINGS, offsetof(struct scan_config, exclude), "WHAT=PATTERN", "no loops that match this, written likewise",
+	  .check = loop_filter_check },
 	{ 0 },
 };
 
@@ -35,6 +44,7 @@ static const struct opt_usage usage = {
 		 "process is touched, and no probe is placed on any system call. Ctrl-C prints what has been seen so far.",
 	.examples = "  loopscope scan                 all loops, over 5 seconds\n"
 		    "  loopscope scan -d 1s -s wait   who waits for the CPU most\n"
+		    "  loopscope scan --include cgroup='/kubepods*' --exclude runtime=unknown\n"
 		    "  loopscope scan -o json | jq 'select(.wait > 0.1)'\n",
 };
 
@@ -51,17 +61,21 @@ static int scan(const struct scan_config *c, struct fault *f)
 	};
 	struct observe_pace pace = { .duration_ns = c->duration_ns };
 	struct observation *ob = NULL;
+	struct loop_filter *filter = NULL;
 	struct evloop *loop = NULL;
-	int err = evloop_new(&loop);
+	int err = loop_filter_new(c->include.v, c->include.n, c->exclude.v, c->exclude.n, &filter);
 
-	if (err)
-		return fault(f, err, EXIT_FAILED, "the event loop can't be made");
-	err = observation_open(&o, &ob, f);
+	if (!err)
+		err = evloop_new(&loop);
+	o.filter = filter;
+	if (!err)
+		err = observation_open(&o, &ob, f);
 	if (!err)
 		err = observation_run(ob, loop, &pace, f);
 	observation_close(ob);
 	evloop_free(loop);
-	return err;
+	loop_filter_free(filter);
+	return err && err != -EPIPE ? fault(f, err, EXIT_FAILED, "scan can't begin: %s", strerror(-err)) : err;
 }
 
 static int run(int argc, char **argv)

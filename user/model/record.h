@@ -124,6 +124,7 @@ struct interval {
 	size_t n_loops;
 	size_t n_asleep;   /* threads asleep in an IO wait throughout, not known to be loops: not in loops[] */
 	size_t n_beyond;   /* loops beyond the limit of what is tracked: not in loops[] */
+	size_t n_excluded; /* loops that the user's filter does not take: not in loops[] */
 	double steal;      /* share of all CPUs' time that the hypervisor took; NAN unknown */
 	int64_t lost;      /* events lost by the source as a whole in this interval, -1 unknown */
 	bool last;         /* nothing follows */

@@ -77,6 +77,10 @@ void table_note_no_loops(FILE *mem, const struct interval *iv)
 {
 	char span[TEXT_DURATION_SIZE];
 
+	if (iv->n_excluded) {
+		fprintf(mem, "# %zu loop%s seen, none of them is one of those that were asked for\n", iv->n_excluded, plural(iv->n_excluded));
+		return;
+	}
 	fputs("# no loops seen", mem);
 	/* A century, in seconds: NAN, negative and absurd spans are left unsaid. */
 	if (iv->interval_s > 0 && iv->interval_s < 3e9)
