@@ -29,11 +29,6 @@ static __always_inline struct ls_thread *thread_of(struct task_struct *p, __u64 
 	return publish(p, t);
 }
 
-static __always_inline struct ls_ticks *ticks_make(struct task_struct *p)
-{
-	return bpf_task_storage_get(&ls_ticks_of, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
 static __always_inline int io_enter(struct task_struct *p, const struct acct_place *place, bool entry_only)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -72,6 +67,8 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	if (t->home != home)
 		k->tick.base_blocked_ns += t->sum_ns[LS_TICK_BLOCKED] - blocked;
 	was = ticks_enter(k, t, place->fd, own, ls_epoch);
+	if (was == TICKS_ENDED)
+		tick_took(p, t->last_ns - start);
 	seq_step(&k->seq);
 	seq_step(&t->seq);
 	if (waits) /* its switch-in was missed */

@@ -19,6 +19,21 @@ static __always_inline struct ls_ticks *ticks_of(struct task_struct *p)
 	return bpf_task_storage_get(&ls_ticks_of, p, NULL, 0);
 }
 
+static __always_inline struct ls_ticks *ticks_make(struct task_struct *p)
+{
+	if (!bpf_task_storage_get(&ls_tick_hist_of, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE))
+		return NULL;
+	return bpf_task_storage_get(&ls_ticks_of, p, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline void tick_took(struct task_struct *p, __u64 ns)
+{
+	struct ls_tick_hist *h = bpf_task_storage_get(&ls_tick_hist_of, p, NULL, 0);
+
+	if (h)
+		ticks_count(h->bucket, ns);
+}
+
 /* The user stack of the running thread. */
 static __always_inline __s32 take_stack(void *ctx, struct ls_ticks *k, __u64 now)
 {

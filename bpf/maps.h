@@ -59,6 +59,14 @@ struct ls_map_ticks {
 };
 LS_MAP struct ls_map_ticks ls_ticks_of SEC(".maps");
 
+struct ls_map_tick_hist {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ls_tick_hist);
+};
+LS_MAP struct ls_map_tick_hist ls_tick_hist_of SEC(".maps");
+
 struct ls_map_stacks {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 16384);

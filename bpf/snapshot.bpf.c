@@ -96,6 +96,7 @@ SEC("iter/task")
 int ls_tick_walk(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
+	struct ls_tick_hist *h;
 	struct ls_tick_snap *s;
 	struct ls_ticks *k;
 	__u32 zero = 0;
@@ -103,13 +104,15 @@ int ls_tick_walk(struct bpf_iter__task *ctx)
 	if (!p)
 		return 0;
 	k = bpf_task_storage_get(&ls_ticks_of, p, NULL, 0);
+	h = bpf_task_storage_get(&ls_tick_hist_of, p, NULL, 0);
 	s = bpf_map_lookup_elem(&ls_tick_scratch, &zero);
-	if (!k || !s)
+	if (!k || !h || !s)
 		return 0;
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
 		__u32 seq = seq_read(&k->seq);
 
-		if (seq & 1 || bpf_probe_read_kernel(&s->k, sizeof(s->k), k) || seq_read(&k->seq) != seq)
+		if (seq & 1 || bpf_probe_read_kernel(&s->k, sizeof(s->k), k) ||
+		    bpf_probe_read_kernel(&s->tick_hist, sizeof(s->tick_hist), h) || seq_read(&k->seq) != seq)
 			continue;
 		s->now_ns = bpf_ktime_get_ns();
 		s->start_boottime_ns = p->start_boottime;

@@ -69,16 +69,26 @@ static __always_inline void ticks_epoch(struct ls_ticks *k, __u32 epoch)
 	k->epoch = epoch;
 }
 
-static __always_inline void ticks_count(__u32 *hist, __u64 *sum, __u64 *max, __u64 ns)
+static __always_inline void ticks_count(__u32 *hist, __u64 ns)
 {
 	__u32 b = ticks_bucket(ns);
 
 	ACCT_OPAQUE(b);
 	if (b < LS_HIST_BUCKETS)
 		hist[b]++;
+}
+
+static __always_inline void ticks_sum(__u64 *sum, __u64 *max, __u64 ns)
+{
 	*sum += ns;
 	if (ns > *max)
 		*max = ns;
+}
+
+static __always_inline void ticks_io_took(struct ls_ticks *k, __u64 ns)
+{
+	ticks_count(k->io_hist, ns);
+	ticks_sum(&k->io_sum_ns, &k->io_max_ns, ns);
 }
 
 /* A tick begins where the thread's sums stand now. */
@@ -103,7 +113,7 @@ enum ticks_result {
 	TICKS_NESTED = 0,  /* a wait inside a callback */
 	TICKS_FIRST = 1,   /* the first wait: nothing is known of the tick before it */
 	TICKS_MERGED = 2,  /* the wait goes on: an empty poll came before */
-	TICKS_ENDED = 3,   /* a tick ended; k->tick is its own until the wait returns */
+	TICKS_ENDED = 3,   /* a tick ended, to be counted in its histogram; k->tick is its own until the wait returns */
 };
 
 /* The thread enters an IO wait. t has been through acct_io_enter(), which said `own`. */
@@ -121,7 +131,7 @@ ACCT_FN int ticks_enter(struct ls_ticks *k, const struct ls_thread *t, __s32 fd,
 	if (k->call == LS_CALL_OWN) /* the return from the wait before was not seen: nobody knows when the tick began */
 		k->tick.start_ns = 0;
 	if (k->call == LS_CALL_ENTERED) /* the wait before did not sleep: nothing told its end, and it took no time worth telling */
-		ticks_count(k->io_hist, &k->io_sum_ns, &k->io_max_ns, 0);
+		ticks_io_took(k, 0);
 	k->call = LS_CALL_OWN;
 	k->call_ns = now;
 	k->call_wait_ns = t->sum_ns[LS_WAIT_IO];
@@ -138,9 +148,9 @@ ACCT_FN int ticks_enter(struct ls_ticks *k, const struct ls_thread *t, __s32 fd,
 			k->spin_ns += now - k->exit_ns;
 			return TICKS_MERGED;
 		}
-		ticks_count(k->io_hist, &k->io_sum_ns, &k->io_max_ns, k->exit_ns - k->io_ns);
+		ticks_io_took(k, k->exit_ns - k->io_ns);
 	}
-	ticks_count(k->tick_hist, &k->tick_sum_ns, &k->tick_max_ns, now - k->tick.start_ns);
+	ticks_sum(&k->tick_sum_ns, &k->tick_max_ns, now - k->tick.start_ns);
 	k->ticks++;
 	k->io_waits++;
 	k->io_ns = now;
@@ -193,7 +203,7 @@ ACCT_FN int ticks_exit(struct ls_ticks *k, const struct ls_thread *t, __s64 ret,
 		k->empty_polls++;
 		k->spin_ns += call;
 	} else {
-		ticks_count(k->io_hist, &k->io_sum_ns, &k->io_max_ns, now - k->io_ns);
+		ticks_io_took(k, now - k->io_ns);
 	}
 	if (ret == 0 && k->timeout_ns && k->timeout_ns != LS_NO_TIMEOUT && call > k->timeout_ns) {
 		__u64 late = call - k->timeout_ns, wait = t->sum_ns[LS_WAIT_IO] - k->call_wait_ns;

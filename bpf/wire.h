@@ -18,6 +18,7 @@
 #define LS_CULPRITS 8  /* processes that had the CPU while it waited */
 #define LS_CPU_RING 64 /* last switches remembered per CPU; power of two */
 #define LS_NO_TIMEOUT (~0ULL)
+#define LS_STORAGE_MAX 8000 /* a value in task storage: 7.2 gives 8 KiB at most, with its own header (6.18 gave 32 and more) */
 #define LS_TGID_QUOTA 0xffffffffU /* a culprit that is no process: the cgroup's quota */
 
 /* The six states of a loop's thread (DESIGN.md, section 2), and "not known yet". Append only. */
@@ -216,8 +217,12 @@ struct ls_ticks {
 	__s32 home_fd;
 	__u64 fault_addr;
 	struct ls_tick tick;
-	__u32 tick_hist[LS_HIST_BUCKETS];
 	__u32 io_hist[LS_HIST_BUCKETS];
+};
+
+/* How long its ticks were, counted in buckets. Apart from struct ls_ticks, as both together exceed LS_STORAGE_MAX. */
+struct ls_tick_hist {
+	__u32 bucket[LS_HIST_BUCKETS];
 };
 
 #define LS_RET_UNKNOWN (-4096LL) /* where the call's return is not seen: no errno */
@@ -284,6 +289,7 @@ struct ls_tick_snap {
 	__u32 generation;
 	__u32 pad;
 	struct ls_ticks k;
+	struct ls_tick_hist tick_hist;
 };
 
 enum ls_snap_reason {
@@ -321,6 +327,8 @@ _Static_assert(sizeof(struct ls_point) == 56, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
 _Static_assert(sizeof(struct ls_culprit) == 48, "wire: ls_culprit");
 _Static_assert(sizeof(struct ls_thread) == 952, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_ticks) <= LS_STORAGE_MAX, "wire: ls_ticks");
+_Static_assert(sizeof(struct ls_tick_hist) <= LS_STORAGE_MAX, "wire: ls_tick_hist");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
 _Static_assert(sizeof(struct ls_cause) == 72, "wire: ls_cause");
 _Static_assert(sizeof(struct ls_slow) <= sizeof(struct ls_ticks), "wire: ls_slow is built in ls_ticks' room");

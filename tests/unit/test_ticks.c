@@ -39,8 +39,8 @@ Test(ticks, a_tick_lasts_from_return_to_entry)
 	leave(l, 110 * MS, 3);
 	cr_assert_eq(l->k.ticks, 1u);
 	cr_assert_eq(l->k.io_waits, 2u);
-	cr_assert_eq(l->k.tick_hist[hist_bucket(7 * MS)], 1u);
-	cr_assert_eq(hist_n(l->k.tick_hist), 1u);
+	cr_assert_eq(l->tick_hist.bucket[hist_bucket(7 * MS)], 1u);
+	cr_assert_eq(hist_n(l->tick_hist.bucket), 1u);
 	cr_assert_eq(l->k.io_hist[hist_bucket(1 * MS)], 1u);
 	cr_assert_eq(l->k.io_hist[hist_bucket(3 * MS)], 1u);
 	assert_ns(l->k.tick_sum_ns, 7 * MS);
@@ -103,7 +103,7 @@ Test(ticks, an_empty_poll_with_work_after_it_is_a_wait)
 	cr_assert_eq(enter(l, 105 * MS + 2 * US + TICKS_BARE_NS, LS_NO_TIMEOUT), TICKS_ENDED);
 	cr_assert_eq(l->k.ticks, 2u);
 	cr_assert_eq(l->k.io_waits, 3u);
-	cr_assert_eq(l->k.tick_hist[hist_bucket(TICKS_BARE_NS)], 1u);
+	cr_assert_eq(l->tick_hist.bucket[hist_bucket(TICKS_BARE_NS)], 1u);
 	cr_assert_eq(l->k.io_hist[hist_bucket(2 * US)], 1u);
 }
 

@@ -16,6 +16,7 @@
 struct measured_loop {
 	struct ls_thread t;
 	struct ls_ticks k;
+	struct ls_tick_hist tick_hist;
 	uint32_t epoch;
 	bool entry_only;
 };
@@ -34,11 +35,14 @@ static inline struct measured_loop *loop_new(uint64_t now)
 static inline int enter_at(struct measured_loop *l, uint64_t now, uint64_t sp, uint64_t timeout_ns)
 {
 	struct acct_place p = place_io(sp, NR_EPOLL);
+	uint64_t start = l->k.tick.start_ns;
 	int own, was;
 
 	p.timeout_ns = timeout_ns;
 	own = acct_io_enter(&l->t, now, &p, EDGES, l->entry_only);
 	was = ticks_enter(&l->k, &l->t, p.fd, (uint32_t)own, l->epoch);
+	if (was == TICKS_ENDED)
+		ticks_count(l->tick_hist.bucket, l->t.last_ns - start);
 	if (l->entry_only)
 		ticks_entered(&l->k, &l->t);
 	return was;

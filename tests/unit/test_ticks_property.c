@@ -111,7 +111,7 @@ Test(ticks_property, every_wait_and_tick_is_counted_once)
 		assert_ns(l->k.spin_ns, e->spin_ns);
 		assert_ns(l->k.tick_max_ns, e->tick_max);
 		assert_ns(l->k.io_max_ns, e->io_max);
-		cr_assert_arr_eq(l->k.tick_hist, e->tick_hist, sizeof(e->tick_hist));
+		cr_assert_arr_eq(l->tick_hist.bucket, e->tick_hist, sizeof(e->tick_hist));
 		cr_assert_arr_eq(l->k.io_hist, e->io_hist, sizeof(e->io_hist));
 	}
 }

@@ -160,8 +160,8 @@ static void tick(struct looper *l)
 		burn(l->burn_ns);
 		if (l->block_ns)
 			block(l);
-		l->ticks++;
 	}
+	l->ticks++;
 	log_truth(l);
 }
 

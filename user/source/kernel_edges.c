@@ -398,6 +398,7 @@ static void forget_ourselves(struct loopscope_bpf *skel)
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 
 	bpf_map__delete_elem(skel->maps.ls_ticks_of, &pidfd, sizeof(pidfd), 0);
+	bpf_map__delete_elem(skel->maps.ls_tick_hist_of, &pidfd, sizeof(pidfd), 0);
 	bpf_map__delete_elem(skel->maps.ls_threads, &pidfd, sizeof(pidfd), 0);
 }
 

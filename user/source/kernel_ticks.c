@@ -28,6 +28,7 @@ struct measured_id {
 struct measured {
 	struct measured_id id;
 	struct ls_ticks last; /* as read last time: for the differences */
+	struct ls_tick_hist last_hist;
 	struct quantiles tick_us, io_us; /* of the interval */
 	struct hist_packed *tick_hist, *io_hist; /* of the interval, where asked for; NULL: no value in it */
 	uint64_t stalled_start_ns, tell_again_ns; /* the tick in progress that was told, and at what age it is told again */
@@ -153,7 +154,7 @@ int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint
 	m->tick_us = m->io_us = (struct quantiles){};
 	drop_hists(m);
 	if (s->k.ticks != m->last.ticks) {
-		difference(&k->hist, s->k.tick_hist, m->last.tick_hist, s->k.tick_sum_ns - m->last.tick_sum_ns,
+		difference(&k->hist, s->tick_hist.bucket, m->last_hist.bucket, s->k.tick_sum_ns - m->last.tick_sum_ns,
 			   ended_epoch_max(&s->k, epoch, s->k.tick_max_ns, s->k.tick_max_before_ns));
 		m->tick_us = quantiles(&k->hist);
 		err = keep(k, &m->tick_hist);
@@ -165,6 +166,7 @@ int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint
 		err = err ? err : keep(k, &m->io_hist);
 	}
 	m->last = s->k;
+	m->last_hist = s->tick_hist;
 	return err;
 }
 
