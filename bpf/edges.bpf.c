@@ -34,9 +34,10 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	__u64 now = bpf_ktime_get_ns();
 	struct ls_thread *t = thread_of(p, now);
 	struct ls_ticks *k;
-	__u64 start, exit_ns, blocked;
+	__u64 start, exit_ns, blocked, since;
 	int own, was, was_empty, home;
 	bool waits;
+	__u8 state;
 
 	if (!t || !ls_edges) /* being let go: the returns may be gone already */
 		return 0;
@@ -62,10 +63,14 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	seq_step(&k->seq);
 	blocked = t->sum_ns[LS_TICK_BLOCKED];
 	home = t->home;
+	state = t->state;
+	since = t->last_ns;
 	own = acct_io_enter(t, now, place, ls_edges, entry_only);
 	/* Sleeps that have changed places (acct_swap_points) are not this tick's. */
 	if (t->home != home)
 		k->tick.base_blocked_ns += t->sum_ns[LS_TICK_BLOCKED] - blocked;
+	else if (ls_slow_ns)
+		note_missed(k, state, since, t->sum_ns[LS_TICK_BLOCKED] - blocked);
 	was = ticks_enter(k, t, place->fd, own, ls_epoch);
 	if (was == TICKS_ENDED)
 		tick_took(p, t->last_ns - start);

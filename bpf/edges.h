@@ -154,6 +154,16 @@ static __always_inline void note_unblock(struct ls_ticks *k, __u64 slept_ns)
 	c->kind = 0;
 }
 
+/* It was on a CPU again before this event, and nobody said so (acct_missed_run). was, since: its state, and since when; grown_ns: what
+ * the event has found to be slept. */
+static __always_inline void note_missed(struct ls_ticks *k, __u8 was, __u64 since, __u64 grown_ns)
+{
+	if (was == LS_TICK_BLOCKED)
+		note_unblock(k, grown_ns);
+	else if (was == LS_WAIT_TICK)
+		note_unblock(k, since - k->tick.blocked.ns);
+}
+
 /* The slot of who had the CPU longest in [from, now). */
 ACCT_FN int longest_there(const struct ls_cpu *ring, __u64 from, __u64 now)
 {

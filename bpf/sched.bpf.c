@@ -104,8 +104,10 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	struct acct_throttle thr = {};
 	struct ls_ticks *k;
 	struct left *left;
+	__u64 since, slept;
 	__u32 zero = 0;
 	__u32 cpu = bpf_get_smp_processor_id();
+	__u8 was;
 
 	if (asleep && (state & TASK_DEAD_OR_ZOMBIE))
 		return;
@@ -133,6 +135,9 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 		left->place.ran_ns = core_ran_ns(p);
 	if (acct_waiting(t))
 		wait_left(t->wait_cpu);
+	was = t->state;
+	since = t->last_ns;
+	slept = t->sum_ns[LS_TICK_BLOCKED];
 	write_begin(t);
 	if (asleep)
 		acct_sleep(t, now, &left->place);
@@ -141,10 +146,13 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	write_end(t);
 	if (acct_waiting(t))
 		wait_entered(p, t->wait_cpu);
-	if (!ls_measure || !ls_slow_ns || t->state != LS_TICK_BLOCKED)
+	if (!ls_measure || !ls_slow_ns || (t->state != LS_TICK_BLOCKED && was != LS_TICK_BLOCKED && was != LS_WAIT_TICK))
 		return;
 	k = ticks_of(p);
-	if (k)
+	if (!k)
+		return;
+	note_missed(k, was, since, t->sum_ns[LS_TICK_BLOCKED] - slept);
+	if (t->state == LS_TICK_BLOCKED)
 		note_block(ctx, k, now, &left->place, &left->args);
 }
 

@@ -189,6 +189,10 @@ class Witness:
     def record_shares(self, record):
         return self.shares(record["tid"], *span(record))
 
+    def taken_share(self, record):
+        """What the hypervisor and interrupts had of the machine meanwhile, as a share of one CPU: schedstat leaves it out."""
+        return self.shares(0, *span(record))[0]
+
 
 class CpuQuota:
     """A CPU cgroup of its own with a CFS quota, in the first hierarchy (v2 or v1) that has a cpu controller. Its statistics

@@ -20,18 +20,11 @@ QUIET = 0.02  # share of time for which a program "alone" may have waited: the d
 # (RQCF_REQ_SKIP), so that the delay of the wake-up counts as running (the record says waiting).
 
 
-def taken_s():
-    """CPU time that the hypervisor and interrupts have had, ever, in seconds."""
-    with open("/proc/stat") as f:
-        ticks = [int(word) for word in f.readline().split()[1:9]]
-    return sum(ticks[5:8]) / os.sysconf("SC_CLK_TCK")  # irq, softirq, steal
-
-
 class Truth(LiveTest):
-    def check_against_witness(self, witness, records, taken=0.0):
-        """taken: share of a CPU that the hypervisor and interrupts had meanwhile."""
+    def check_against_witness(self, witness, records):
         for r in records:
             cpu, runq = witness.record_shares(r)
+            taken = witness.taken_share(r)
             woken = max(0.0, r["wait"] - runq)
             self.note("against schedstat: on CPU %+.4f, wait %+.4f (taken from the machine %.4f)" %
                       (on_cpu(r) - cpu, r["wait"] - runq, taken))
@@ -60,9 +53,7 @@ class NodeAlone(Truth):
         node = self.node(0.01, 0.01 * load)
         self.alone(node)
         witness = self.witness((node.pid, node.pid))
-        taken = taken_s()
         records = self.watch(node.pid, 2, 2)
-        taken = (taken_s() - taken) / sum(r["interval_s"] for r in records)
         witness.finish()
         samples = node.truth()["elu"]
         times, idle = [s[0] for s in samples], [s[1] / 1e3 for s in samples]
@@ -72,7 +63,7 @@ class NodeAlone(Truth):
             elu = 1 - (interpolate(times, idle, end) - interpolate(times, idle, begin)) / (end - begin)
             self.note("busy %.4f, eventLoopUtilization %.4f" % (r["busy"], elu))
             self.assertAlmostEqual(r["busy"], elu, delta=ELU_BUSY)
-        self.check_against_witness(witness, records, taken)
+        self.check_against_witness(witness, records)
 
 
 @cases({
@@ -92,11 +83,9 @@ class Alone(Truth):
         if "spinner" not in program.argv[0]:  # at 100 % of a CPU the kernel throttles real-time priorities
             self.alone(program)
         witness = self.witness((program.pid, program.pid))
-        taken = taken_s()
         records = self.watch(program.pid, 2, 2)
-        taken = (taken_s() - taken) / sum(r["interval_s"] for r in records)
         witness.finish()
-        self.check_against_witness(witness, records, taken)
+        self.check_against_witness(witness, records)
 
 
 class Contended(Truth):
