@@ -634,14 +634,28 @@ ACCT_FN int acct_wakeup(struct ls_thread *t, __u64 now, __u32 cpu, const struct 
 	return 0;
 }
 
-/* Switched in. c: the CPU on which it waited; clock: of t->throttle_ref. */
-ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock)
+/* Its wake-up was missed, and it has been on a run queue for queued_ns: whose, and who had that CPU, nobody noted. */
+static __always_inline void acct_missed_wakeup(struct ls_thread *t, __u64 now, __u64 queued_ns)
+{
+	struct acct_throttle unknown = {};
+
+	acct_advance(t, now > queued_ns ? now - queued_ns : 0);
+	t->state = t->state == LS_IDLE ? LS_WAIT_IO : LS_WAIT_TICK;
+	acct_wait_begin(t, t->last_ns, 0, &unknown);
+	t->repaired++;
+}
+
+/* Switched in. c: the CPU on which it waited; clock: of t->throttle_ref; queued_ns: for how long it has been on a run queue, by the
+ * scheduler's own record, 0 where nobody asked. */
+ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock, __u64 queued_ns)
 {
 	__u64 began;
 	__u8 was;
 
 	if (!t || t->state == LS_NONE)
 		return 0;
+	if (acct_asleep(t) && queued_ns)
+		acct_missed_wakeup(t, now, queued_ns);
 	began = t->last_ns;
 	was = t->state;
 	t->events++;

@@ -91,6 +91,19 @@ static __always_inline __u64 core_ran_ns(struct task_struct *p)
 	return arrived && now > arrived ? now - arrived : 0;
 }
 
+/* For how long a task that is being switched in has been on its run queue: the same bookkeeping, which the switch's tracepoint comes
+ * before. 0 where that is off. */
+static __always_inline __u64 core_queued_ns(struct task_struct *p)
+{
+	__u64 queued = 0, now;
+
+	if (!core_can_throttle() || !bpf_core_field_exists(p->sched_info.last_queued))
+		return 0;
+	queued = BPF_CORE_READ(p, sched_info.last_queued);
+	now = BPF_CORE_READ(p, se.cfs_rq, rq, clock);
+	return queued && now > queued ? now - queued : 0;
+}
+
 /* The CPU on whose run queue the task is: in thread_info since bcf9033e5449 (5.16) on x86, before in the task itself. */
 struct thread_info___cpu {
 	__u32 cpu;

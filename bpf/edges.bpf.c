@@ -70,7 +70,7 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	if (t->home != home)
 		k->tick.base_blocked_ns += t->sum_ns[LS_TICK_BLOCKED] - blocked;
 	else if (ls_slow_ns)
-		note_missed(k, state, since, t->sum_ns[LS_TICK_BLOCKED] - blocked);
+		note_awake(k, state, since, t->sum_ns[LS_TICK_BLOCKED] - blocked);
 	was = ticks_enter(k, t, place->fd, own, ls_epoch);
 	if (was == TICKS_ENDED)
 		tick_took(p, t->last_ns - start);

@@ -154,9 +154,8 @@ static __always_inline void note_unblock(struct ls_ticks *k, __u64 slept_ns)
 	c->kind = 0;
 }
 
-/* It was on a CPU again before this event, and nobody said so (acct_missed_run). was, since: its state, and since when; grown_ns: what
- * the event has found to be slept. */
-static __always_inline void note_missed(struct ls_ticks *k, __u8 was, __u64 since, __u64 grown_ns)
+/* It was woken (was: LS_WAIT_TICK, since then), or it has run, and nobody said so; grown_ns: what this event has found to be slept. */
+static __always_inline void note_awake(struct ls_ticks *k, __u8 was, __u64 since, __u64 grown_ns)
 {
 	if (was == LS_TICK_BLOCKED)
 		note_unblock(k, grown_ns);

@@ -151,36 +151,33 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	k = ticks_of(p);
 	if (!k)
 		return;
-	note_missed(k, was, since, t->sum_ns[LS_TICK_BLOCKED] - slept);
+	note_awake(k, was, since, t->sum_ns[LS_TICK_BLOCKED] - slept);
 	if (t->state == LS_TICK_BLOCKED)
 		note_block(ctx, k, now, &left->place, &left->args);
 }
 
 /* What a measured tick was held up by is remembered, in case it gets slow. */
-static __always_inline void note_back(struct task_struct *p, struct ls_thread *t, __u8 was, __u64 since, __u64 now,
+static __always_inline void note_back(struct task_struct *p, struct ls_thread *t, __u8 was, __u64 since, __u64 slept_ns, __u64 now,
 				      const struct ls_cpu *ring)
 {
 	struct ls_ticks *k = ticks_of(p);
 
 	if (!k)
 		return;
-	if ((t->flags & LS_F_ENTRY_ONLY) && was == LS_WAIT_IO) {
+	if ((t->flags & LS_F_ENTRY_ONLY) && (was == LS_WAIT_IO || was == LS_IDLE)) {
 		end_io(p, t, k, now, LS_RET_UNKNOWN);
 		return;
 	}
 	if (!ls_slow_ns)
 		return;
-	if (was == LS_TICK_BLOCKED) /* its wake-up was missed */
-		note_unblock(k, now - k->tick.blocked.ns);
-	if (was != LS_WAIT_TICK)
-		return;
-	note_unblock(k, since - k->tick.blocked.ns);
-	note_wait(k, ring, since, now);
+	note_awake(k, was, since, slept_ns);
+	if (was == LS_WAIT_TICK)
+		note_wait(k, ring, since, now);
 }
 
 static __always_inline void switched_in(struct task_struct *p, struct ls_thread *t, __u64 now)
 {
-	__u64 clock = throttle_end(p, t), since;
+	__u64 clock = throttle_end(p, t), queued_ns, slept_ns, since;
 	struct ls_cpu *ring = NULL;
 	__u8 was;
 
@@ -190,14 +187,16 @@ static __always_inline void switched_in(struct task_struct *p, struct ls_thread 
 		ring = cpu_ring(t->wait_cpu);
 	was = t->state;
 	since = t->last_ns;
+	slept_ns = t->sum_ns[LS_TICK_BLOCKED];
+	queued_ns = acct_asleep(t) ? core_queued_ns(p) : 0; /* its wake-up was missed */
 	write_begin(t);
-	acct_run(t, now, ring, clock);
+	acct_run(t, now, ring, clock, queued_ns);
 	write_end(t);
 	/* Running now, whatever it was: the wait, and with it the need for the ring, is over. */
 	if (ring)
 		__sync_fetch_and_add(&ring->waiters, -1);
 	if (ls_measure && t->edges)
-		note_back(p, t, was, since, now, ring);
+		note_back(p, t, was, since, t->sum_ns[LS_TICK_BLOCKED] - slept_ns, now, ring);
 }
 
 static __always_inline int on_switch(void *ctx, bool preempt, struct task_struct *prev, struct task_struct *next,

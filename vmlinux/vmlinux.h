@@ -74,6 +74,7 @@ struct sched_entity {
 
 struct sched_info {
 	__u64 last_arrival;
+	__u64 last_queued;
 };
 
 typedef struct {

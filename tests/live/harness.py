@@ -8,6 +8,7 @@ reason. No test is tried twice. Files are made below the build directory only.
 """
 import bisect
 import contextlib
+import glob
 import json
 import os
 import re
@@ -99,10 +100,19 @@ class Program:
         try:
             status = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
-            raise AssertionError("%s did not end within %gs" % (" ".join(self.argv), timeout)) from None
+            raise AssertionError("%s did not end within %gs; it has said %r and %r, and is in %s" % (
+                " ".join(self.argv), timeout, self.lines[-2:], self.errors, self._whereabouts())) from None
         for reader in self.readers:
             reader.join(10)
         return status
+
+    def _whereabouts(self):
+        """Where in the kernel its threads are."""
+        where = []
+        for path in glob.glob("/proc/%d/task/*/wchan" % self.pid):
+            with contextlib.suppress(OSError), open(path, encoding="ascii") as f:
+                where.append(f.read() or "running")
+        return where
 
     def stop(self, signo=signal.SIGTERM, timeout=10):
         if self.process.poll() is None:

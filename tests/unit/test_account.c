@@ -150,6 +150,23 @@ Test(account, a_missed_wake_up_leaves_the_time_with_the_sleep)
 	assert_whole(&t);
 }
 
+Test(account, a_missed_wake_up_is_put_where_the_scheduler_says)
+{
+	struct ls_thread t = thread_asleep(100 * MS);
+
+	acct_run(&t, 150 * MS, NULL, 0, 20 * MS);
+	cr_assert_eq(t.state, LS_TICK_CPU);
+	assert_ns(t.sum_ns[LS_IDLE], 30 * MS);
+	assert_ns(t.sum_ns[LS_WAIT_IO], 20 * MS);
+	assert_ns(t.culprit_other_ns, 20 * MS);
+	block(&t, 160 * MS, NR_FUTEX);
+	acct_run(&t, 170 * MS, NULL, 0, 50 * MS); /* longer than it slept, by another clock */
+	assert_ns(t.sum_ns[LS_WAIT_TICK], 10 * MS);
+	cr_assert_eq(t.lost, 0u);
+	cr_assert_eq(t.repaired, 2u);
+	assert_whole(&t);
+}
+
 Test(account, a_missed_switch_in_is_split_where_the_scheduler_says)
 {
 	struct acct_place p = place_io(HOME_SP, NR_EPOLL);
@@ -252,7 +269,7 @@ Test(account, nothing_to_account_is_no_crash)
 	acct_preempt(&t, 200 * MS, &p, 0, NULL);
 	acct_wakeup(NULL, 1, 0, &no_quota);
 	acct_wakeup(&t, 200 * MS, 0, NULL);
-	acct_run(NULL, 1, NULL, 0);
+	acct_run(NULL, 1, NULL, 0, 0);
 	acct_settle(NULL, 1, NULL, 0);
 	acct_charge(NULL, NULL, 1);
 	acct_blocked(NULL, 1, 0, 1);

@@ -75,7 +75,7 @@ static inline void wake(struct ls_thread *t, uint64_t now)
 
 static inline void run(struct ls_thread *t, uint64_t now)
 {
-	acct_run(t, now, NULL, 0);
+	acct_run(t, now, NULL, 0, 0);
 }
 
 /* A thread whose accounting begins at now, asleep at its wait point. */

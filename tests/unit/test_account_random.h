@@ -23,6 +23,7 @@ struct event {
 	uint32_t cpu;             /* of PREEMPT, WAKE: where it waits; of RING */
 	uint32_t tgid;            /* of RING */
 	bool no_ring;             /* of RUN: the ring is not known */
+	__u64 queued_ns;          /* of RUN */
 };
 
 struct world {
@@ -79,7 +80,7 @@ static inline void world_event(struct world *w, const struct event *e)
 		acct_wakeup(&w->t, e->at, e->cpu, &e->thr);
 		break;
 	case EV_RUN:
-		acct_run(&w->t, e->at, e->no_ring ? NULL : world_ring(w), e->clock);
+		acct_run(&w->t, e->at, e->no_ring ? NULL : world_ring(w), e->clock, e->queued_ns);
 		break;
 	case EV_RING:
 		snprintf(comm, sizeof(comm), "hog-%u", e->tgid);
@@ -155,6 +156,7 @@ static inline struct event random_event(uint64_t *seed, uint64_t now)
 		.cpu = (uint32_t)below(seed, CPUS),
 		.tgid = (uint32_t)below(seed, 20),
 		.no_ring = chance(seed, 10),
+		.queued_ns = chance(seed, 3) ? 0 : chance(seed, 5) ? next_random(seed) : random_ns(seed, SEC),
 	};
 
 	if (chance(seed, 30))

@@ -96,8 +96,8 @@ Test(account_settle, a_settled_thread_goes_on_as_if_nobody_had_looked)
 			wake(&alone, 140 * MS);
 		}
 		if (states[i] != LS_TICK_CPU) {
-			acct_run(&looked, 160 * MS, &cpu, 60 * MS);
-			acct_run(&alone, 160 * MS, &cpu, 60 * MS);
+			acct_run(&looked, 160 * MS, &cpu, 60 * MS, 0);
+			acct_run(&alone, 160 * MS, &cpu, 60 * MS, 0);
 		}
 		io_sleep(&looked, 170 * MS, HOME_SP);
 		io_sleep(&alone, 170 * MS, HOME_SP);

@@ -80,7 +80,7 @@ Test(account_wait, throttled_is_what_the_queues_clock_gained)
 	struct ls_thread t = thread_running(100 * MS);
 
 	acct_preempt(&t, 110 * MS, &in_tick, 0, &thr);
-	acct_run(&t, 150 * MS, NULL, 530 * MS);
+	acct_run(&t, 150 * MS, NULL, 530 * MS, 0);
 	assert_ns(t.throttled_ns, 30 * MS);
 	assert_ns(t.sum_ns[LS_WAIT_TICK], 40 * MS);
 	cr_assert_eq(t.throttle_ref, 0u);
@@ -88,7 +88,7 @@ Test(account_wait, throttled_is_what_the_queues_clock_gained)
 	io_sleep(&t, 160 * MS, HOME_SP);
 	thr.clock = 600 * MS;
 	acct_wakeup(&t, 170 * MS, 0, &thr);
-	acct_run(&t, 190 * MS, NULL, 605 * MS);
+	acct_run(&t, 190 * MS, NULL, 605 * MS, 0);
 	assert_ns(t.throttled_ns, 35 * MS);
 	assert_ns(t.sum_ns[LS_WAIT_IO], 1 * MS + 20 * MS);
 	assert_whole(&t);
@@ -100,13 +100,13 @@ Test(account_wait, throttled_is_never_more_than_the_wait)
 	struct ls_thread t = thread_running(100 * MS);
 
 	acct_preempt(&t, 110 * MS, &in_tick, 0, &thr);
-	acct_run(&t, 120 * MS, NULL, 900 * MS);
+	acct_run(&t, 120 * MS, NULL, 900 * MS, 0);
 	assert_ns(t.throttled_ns, 10 * MS);
 	/* The queue is gone, its memory another's: the clock reads less, or rubbish. */
 	acct_preempt(&t, 130 * MS, &in_tick, 0, &thr);
-	acct_run(&t, 140 * MS, NULL, 0);
+	acct_run(&t, 140 * MS, NULL, 0, 0);
 	acct_preempt(&t, 150 * MS, &in_tick, 0, &thr);
-	acct_run(&t, 153 * MS, NULL, ~0ULL);
+	acct_run(&t, 153 * MS, NULL, ~0ULL, 0);
 	assert_ns(t.throttled_ns, 13 * MS);
 	assert_whole(&t);
 }
@@ -116,7 +116,7 @@ Test(account_wait, without_a_quota_the_clock_means_nothing)
 	struct ls_thread t = thread_running(100 * MS);
 
 	acct_preempt(&t, 110 * MS, &in_tick, 0, &no_quota);
-	acct_run(&t, 120 * MS, NULL, 900 * MS);
+	acct_run(&t, 120 * MS, NULL, 900 * MS, 0);
 	assert_ns(t.throttled_ns, 0);
 }
 
@@ -133,8 +133,8 @@ Test(account_wait, a_throttled_wait_in_progress_is_shown_once)
 	assert_ns(copy.throttled_ns, 15 * MS);
 	acct_settle(&copy, 150 * MS, NULL, 520 * MS);
 	assert_ns(copy.throttled_ns, 20 * MS);
-	acct_run(&copy, 160 * MS, NULL, 530 * MS);
-	acct_run(&t, 160 * MS, NULL, 530 * MS);
+	acct_run(&copy, 160 * MS, NULL, 530 * MS, 0);
+	acct_run(&t, 160 * MS, NULL, 530 * MS, 0);
 	assert_ns(copy.throttled_ns, 30 * MS);
 	assert_ns(t.throttled_ns, 30 * MS);
 	assert_whole(&copy);
@@ -153,7 +153,7 @@ Test(account_wait, a_wait_is_charged_to_each_who_ran_meanwhile)
 	ring_switch(&cpu, 116 * MS, 8, "hog-b");
 	ring_switch(&cpu, 118 * MS, 7, "hog-a");
 	ring_switch(&cpu, 121 * MS, 0, "swapper/0");
-	acct_run(&t, 122 * MS, &cpu, 0);
+	acct_run(&t, 122 * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 7, "hog-a"), 9 * MS);
 	assert_ns(culprit_ns(&t, 8, "hog-b"), 2 * MS);
 	assert_ns(culprit_ns(&t, 0, "swapper/0"), 1 * MS);
@@ -170,7 +170,7 @@ Test(account_wait, who_ran_already_when_it_began_is_charged_from_there)
 	ring_switch(&cpu, 20 * MS, 6, "before");
 	ring_switch(&cpu, 50 * MS, 7, "hog");
 	wake(&t, 120 * MS);
-	acct_run(&t, 145 * MS, &cpu, 0);
+	acct_run(&t, 145 * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 7, "hog"), 25 * MS);
 	assert_ns(culprit_ns(&t, 6, "before"), 0);
 	assert_ns(t.culprit_other_ns, 0);
@@ -187,7 +187,7 @@ Test(account_wait, the_ring_wraps)
 	wake(&t, 120 * MS);
 	for (uint32_t i = 0; i < LS_CPU_RING - 1; i++)
 		ring_switch(&cpu, (121 + i) * MS, 500 + i % 2, "hog");
-	acct_run(&t, (121 + LS_CPU_RING - 1) * MS, &cpu, 0);
+	acct_run(&t, (121 + LS_CPU_RING - 1) * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 500, "hog"), LS_CPU_RING / 2 * MS);
 	assert_ns(culprit_ns(&t, 501, "hog"), (LS_CPU_RING / 2 - 1) * MS);
 	assert_ns(culprit_ns(&t, 3 * LS_CPU_RING + 4, "past"), 1 * MS);
@@ -203,7 +203,7 @@ Test(account_wait, what_is_older_than_the_ring_is_other)
 	wake(&t, 120 * MS);
 	for (uint32_t i = 0; i < LS_CPU_RING + 24; i++)
 		ring_switch(&cpu, (120 + 10 * i) * MS, 7, "hog");
-	acct_run(&t, (120 + 10 * (LS_CPU_RING + 24)) * MS, &cpu, 0);
+	acct_run(&t, (120 + 10 * (LS_CPU_RING + 24)) * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 7, "hog"), 10 * LS_CPU_RING * MS);
 	assert_ns(t.culprit_other_ns, 10 * 24 * MS);
 	assert_whole(&t);
@@ -216,7 +216,7 @@ Test(account_wait, a_ring_begun_during_the_wait_leaves_the_rest_other)
 
 	wake(&t, 120 * MS);
 	ring_switch(&cpu, 150 * MS, 7, "hog");
-	acct_run(&t, 160 * MS, &cpu, 0);
+	acct_run(&t, 160 * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 7, "hog"), 10 * MS);
 	assert_ns(t.culprit_other_ns, 30 * MS);
 	assert_whole(&t);
@@ -232,7 +232,7 @@ Test(account_wait, what_another_cpu_did_later_is_not_charged)
 	ring_switch(&cpu, 120 * MS, 7, "hog");
 	ring_switch(&cpu, 140 * MS, 8, "later");
 	ring_switch(&cpu, 150 * MS, 9, "later still");
-	acct_run(&t, 140 * MS, &cpu, 0);
+	acct_run(&t, 140 * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 7, "hog"), 20 * MS);
 	assert_ns(culprit_ns(&t, 8, "later"), 0);
 	assert_ns(culprit_ns(&t, 9, "later still"), 0);
@@ -257,7 +257,7 @@ Test(account_wait, a_program_that_renames_itself_is_two_culprits)
 	wake(&t, 120 * MS);
 	ring_switch(&cpu, 120 * MS, 7, "one");
 	ring_switch(&cpu, 125 * MS, 7, "fifteen-chars-x");
-	acct_run(&t, 140 * MS, &cpu, 0);
+	acct_run(&t, 140 * MS, &cpu, 0, 0);
 	assert_ns(culprit_ns(&t, 7, "one"), 5 * MS);
 	assert_ns(culprit_ns(&t, 7, "fifteen-chars-x"), 15 * MS);
 }
@@ -276,7 +276,7 @@ Test(account_wait, idle_cpus_are_one_culprit)
 		snprintf(comm, sizeof(comm), "swapper/%u", (unsigned)i % 100);
 		preempt(&t, now);
 		ring_switch(&cpu, now, 0, comm);
-		acct_run(&t, now + MS, &cpu, 0);
+		acct_run(&t, now + MS, &cpu, 0, 0);
 	}
 	for (int i = 0; i < LS_CULPRITS; i++)
 		rows += t.culprits[i].used;
@@ -292,7 +292,7 @@ static void wait_for(struct ls_thread *t, uint64_t now, uint32_t tgid)
 
 	preempt(t, now);
 	ring_switch(&cpu, now, tgid, "hog");
-	acct_run(t, now + MS, &cpu, 0);
+	acct_run(t, now + MS, &cpu, 0, 0);
 }
 
 /* One slice of a stranger does not push out those who have had more. */
