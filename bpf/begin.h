@@ -70,7 +70,6 @@ static __always_inline struct ls_thread *publish(struct task_struct *p, struct l
 		return NULL;
 	}
 	__sync_fetch_and_add(&ls_n_threads, 1);
-	count(LS_C_THREADS);
 	return t;
 }
 

@@ -311,16 +311,15 @@ struct ls_snap {
 	struct ls_thread t;
 };
 
-/* Program-wide counters, per CPU. Append only. */
+/* Program-wide counters, per CPU: losses. */
 enum ls_counter {
 	LS_C_RING_FULL = 0,    /* final sums that found no room in the ring buffer */
 	LS_C_NO_STORAGE = 1,   /* a thread that could not be given storage (memory, or the limit) */
 	LS_C_TORN = 2,         /* snapshots given up after retries: the thread's sums come with the next one */
-	LS_C_THREADS = 3,      /* threads given storage */
-	LS_C_EVENTS_LOST = 4,  /* edges that found no room in ls_events: their sequence numbers show where */
-	LS_C_SLOW_LOST = 5,    /* slow ticks likewise */
-	LS_C_STACK_LOST = 6,   /* stacks that could not be taken or kept */
-	LS_NR_COUNTERS = 8,
+	LS_C_EVENTS_LOST = 3,  /* edges that found no room in ls_events: their sequence numbers show where */
+	LS_C_SLOW_LOST = 4,    /* slow ticks likewise */
+	LS_C_STACK_LOST = 5,   /* stacks that could not be taken or kept */
+	LS_NR_COUNTERS = 6,
 };
 
 _Static_assert(sizeof(struct ls_point) == 56, "wire: ls_point");
