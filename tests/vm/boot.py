@@ -19,6 +19,7 @@ Facts      accel=tcg,thread=single: with one thread per CPU, 7.2 hits an int3 wh
 
 import base64
 import binascii
+import contextlib
 import glob
 import os
 import re
@@ -154,7 +155,8 @@ class Guest:
                 "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
                 "-kernel", vmlinuz, "-initrd", image, "-append", "console=ttyS0 panic=-1 quiet tsc=reliable nowatchdog"]
         started = time.monotonic()
-        emulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        emulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    preexec_fn=go_ahead)
         try:
             console, delay = drain(emulator, started + timeout_s)
             return console, delay / (time.monotonic() - started)
@@ -184,6 +186,12 @@ def run_delay(pid):
         except (OSError, IndexError, ValueError):
             continue
     return longest / 1e9
+
+
+def go_ahead():
+    """Before others that want the CPU, where that is allowed: a guest that is kept waiting measures our delays."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -10)
 
 
 def drain(process, deadline):
