@@ -21,6 +21,12 @@ static struct task *told_task(struct board *b, uint32_t id)
 	return t ? t : board_task(b, BOARD_TASK, id);
 }
 
+/* Where what ends now, and took so long, began. */
+static uint64_t before_now(const struct board *b, uint64_t ticks)
+{
+	return b->now > ticks ? b->now - ticks : 0;
+}
+
 static void run(struct board *b, const struct board_event *ev)
 {
 	struct task *t = told_task(b, ev->id);
@@ -31,12 +37,12 @@ static void run(struct board *b, const struct board_event *ev)
 	t->told = true;
 	t->busy += ticks;
 	t->since.busy += ticks;
-	board_step(b, t, b->now > ticks ? b->now - ticks : 0, b->now, ticks, true);
+	board_step(b, t, before_now(b, ticks), b->now, ticks, true);
 }
 
 static void slept(struct board *b, const struct board_event *ev)
 {
-	uint64_t ticks = ev->u.slept.ticks, begin = b->now > ticks ? b->now - ticks : 0;
+	uint64_t ticks = ev->u.slept.ticks, begin = before_now(b, ticks);
 
 	b->idle_known = true;
 	b->sum.slept += ticks;
@@ -56,7 +62,7 @@ static void open_step(struct board *b, const struct board_event *ev)
 	if (!t)
 		return;
 	t->open = true;
-	t->open_t = b->now > ev->u.open.ticks ? b->now - ev->u.open.ticks : 0;
+	t->open_t = before_now(b, ev->u.open.ticks);
 	board_edge(b, EDGE_HOG, t, t->open_t, b->now, ev->u.open.ticks, 0, true, true);
 }
 
@@ -139,16 +145,25 @@ void board_told_event(struct board *b, const struct board_event *ev)
 }
 
 /* ---- lifetimes ---- */
-static void alive(struct board *b, const struct board_event *ev)
+/* Whose lifetime it is; NULL: there is no place for it. */
+static struct task *lifetime(struct board *b, const struct board_event *ev)
 {
 	struct task *t = board_task(b, BOARD_TASK, ev->id);
 
 	b->has_lifetimes = true;
 	if (ev->u.alive.late_ns > b->late_ns)
 		b->late_ns = ev->u.alive.late_ns;
+	if (t)
+		t->kind = TASK_LIFETIME;
+	return t;
+}
+
+static void alive(struct board *b, const struct board_event *ev)
+{
+	struct task *t = lifetime(b, ev);
+
 	if (!t)
 		return;
-	t->kind = TASK_LIFETIME;
 	t->runs++;
 	if (t->use == 0) {
 		t->high_t = b->now;
@@ -162,14 +177,10 @@ static void alive(struct board *b, const struct board_event *ev)
 
 static void gone(struct board *b, const struct board_event *ev)
 {
-	struct task *t = board_task(b, BOARD_TASK, ev->id);
+	struct task *t = lifetime(b, ev);
 
-	b->has_lifetimes = true;
-	if (ev->u.alive.late_ns > b->late_ns)
-		b->late_ns = ev->u.alive.late_ns;
 	if (!t)
 		return;
-	t->kind = TASK_LIFETIME;
 	if (t->use == 0) {
 		b->orphans++;
 		return;
@@ -186,6 +197,16 @@ static void gone(struct board *b, const struct board_event *ev)
 	board_edge(b, EDGE_ALIVE, t, t->high_t, b->now, b->now - t->high_t, 0, true, false);
 }
 
+/* The pass that is under way, if it is too long. */
+static bool long_pass(struct board *b, uint64_t now, bool open)
+{
+	bool is = now > b->pulse_t && now - b->pulse_t > board_hog_ticks(b);
+
+	if (is)
+		board_edge(b, EDGE_HOG, NULL, b->pulse_t, now, now - b->pulse_t, 0, true, open);
+	return is;
+}
+
 static void pulse(struct board *b)
 {
 	uint64_t pass = b->now - b->pulse_t;
@@ -193,8 +214,7 @@ static void pulse(struct board *b)
 	if (b->has_pulse) {
 		hist_add(&b->pass, pass);
 		board_edge(b, EDGE_PASS, NULL, b->pulse_t, b->now, pass, 0, true, false);
-		if (pass > board_hog_ticks(b))
-			board_edge(b, EDGE_HOG, NULL, b->pulse_t, b->now, pass, 0, true, false);
+		long_pass(b, b->now, false);
 	}
 	b->has_pulse = true;
 	b->pass_open = false;
@@ -220,8 +240,6 @@ void board_life_event(struct board *b, const struct board_event *ev)
 
 void board_quiet(struct board *b, uint64_t host_ns)
 {
-	if (!b->has_pulse || b->pass_open || host_ns <= b->pulse_t || host_ns - b->pulse_t <= board_hog_ticks(b))
-		return;
-	b->pass_open = true; /* said once a pass */
-	board_edge(b, EDGE_HOG, NULL, b->pulse_t, host_ns, host_ns - b->pulse_t, 0, true, true);
+	if (b->has_pulse && !b->pass_open)
+		b->pass_open = long_pass(b, host_ns, true); /* said once a pass */
 }

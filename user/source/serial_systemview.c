@@ -18,64 +18,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "source/serial_rtos.h"
+
 #define TURN (1ull << 32)
 #define HELD 4096 /* bytes: several packets of the greatest size */
 
 struct systemview {
-	struct serial_decoder d;
-	uint64_t t;            /* sum of all deltas */
-	uint64_t arrival_ns, last_event_ns;
+	struct serial_rtos r;  /* its time: the sum of all deltas */
+	uint64_t last_event_ns;
 	uint64_t hz;
 	bool hz_told;          /* by INIT, not measured */
 	uint32_t ram_base, shift;
 	bool init;
 	bool synced;           /* in step with the packets */
-	bool began;            /* the stream's beginning (a sync) was seen: counts start at 0 */
-	bool any;
-	uint32_t current;      /* the task that has the CPU, as on the wire */
-	bool has_current;
-	uint32_t overflow;     /* the last count */
-	bool overflow_known;
 	bool systime_known;
 	uint64_t systime_us, systime_t;
 	size_t n;
 	uint8_t held[HELD];
 };
 
-static void emit(struct systemview *s, struct board_event *ev)
-{
-	ev->t = s->t;
-	ev->arrival_ns = s->arrival_ns;
-	serial_emit(&s->d, ev);
-}
-
-static void simple(struct systemview *s, enum board_event_kind kind, uint32_t id)
-{
-	struct board_event ev = { .kind = kind, .id = id };
-
-	emit(s, &ev);
-}
-
-static void emit_gap(struct systemview *s, int64_t count, enum board_loss what)
-{
-	struct board_event ev = { .kind = BOARD_GAP };
-
-	ev.u.gap.count = count;
-	ev.u.gap.what = what;
-	s->has_current = false;
-	emit(s, &ev);
-}
-
 static void set_hz(struct systemview *s, uint64_t hz)
 {
-	struct board_event ev = { .kind = BOARD_COUNTER };
-
 	if (hz == 0 || hz == s->hz)
 		return;
 	s->hz = hz;
-	ev.u.counter.hz = hz;
-	ev.u.counter.bits = 32;
-	emit(s, &ev);
+	serial_rtos_counter(&s->r, hz, 32);
 }
 
 static void name(struct systemview *s, enum board_class class, uint32_t id, const char *text)
@@ -89,7 +56,7 @@ static void name(struct systemview *s, enum board_class class, uint32_t id, cons
 	ev.u.name.text = text;
 	if (class == BOARD_TASK && s->init)
 		ev.u.name.address = (uint32_t)((id << (s->shift & 31)) + s->ram_base);
-	emit(s, &ev);
+	serial_rtos_emit(&s->r, &ev);
 }
 
 /* "N=name,D=device,O=system" and "I#15=SysTick,I#44=DMA": names in a comma-separated list. */
@@ -119,7 +86,7 @@ static void description(struct systemview *s, const char *text)
  */
 static void systime_us(struct systemview *s, uint64_t us)
 {
-	uint64_t d_us = us - s->systime_us, ticks = s->t - s->systime_t;
+	uint64_t d_us = us - s->systime_us, ticks = s->r.t - s->systime_t;
 
 	if (s->systime_known && us > s->systime_us && d_us > 10000 && d_us < UINT64_MAX / TURN) {
 		if (!s->hz_told)
@@ -127,29 +94,19 @@ static void systime_us(struct systemview *s, uint64_t us)
 		else if ((unsigned __int128)d_us * s->hz / 1000000 > ticks + (unsigned __int128)(TURN / 4 * 3)) {
 			uint64_t missing = (uint64_t)((unsigned __int128)d_us * s->hz / 1000000) - ticks;
 
-			s->t += (missing + TURN / 4) / TURN * TURN;
-			emit_gap(s, 0, LOSS_EVENTS);
+			s->r.t += (missing + TURN / 4) / TURN * TURN;
+			serial_rtos_gap(&s->r, 0, LOSS_EVENTS);
 		}
 	}
 	s->systime_known = true;
 	s->systime_us = us;
-	s->systime_t = s->t;
-}
-
-static void overflow(struct systemview *s, uint32_t count)
-{
-	/* Without the stream's beginning the first count includes what was lost before our time. */
-	uint32_t before = s->overflow_known ? s->overflow : s->began ? 0 : count;
-
-	s->overflow_known = true;
-	s->overflow = count;
-	emit_gap(s, (int64_t)(uint32_t)(count - before) + 1, LOSS_EVENTS);
+	s->systime_t = s->r.t;
 }
 
 static void stopped(struct systemview *s, uint32_t id)
 {
-	if (s->has_current && id == s->current)
-		simple(s, BOARD_SCHED, id);
+	if (s->r.has_current && id == s->r.current)
+		serial_rtos_simple(&s->r, BOARD_SCHED, id);
 }
 
 static void init(struct systemview *s, const struct systemview_packet *p)
@@ -163,67 +120,54 @@ static void init(struct systemview *s, const struct systemview_packet *p)
 
 static void extended(struct systemview *s, const struct systemview_packet *p)
 {
-	struct board_event ev = { .kind = BOARD_MARK, .id = p->arg[1] };
-
 	if (p->arg[0] == SYSTEMVIEW_EX_MARK)
-		emit(s, &ev);
+		serial_rtos_mark(&s->r, p->arg[1], 0);
 	else if (p->arg[0] == SYSTEMVIEW_EX_NAME_MARKER)
 		name(s, BOARD_MARKER, p->arg[1], p->text);
-}
-
-static void mark(struct systemview *s, uint32_t id, int64_t value)
-{
-	struct board_event ev = { .kind = BOARD_MARK, .id = id };
-
-	ev.u.mark.value = value;
-	emit(s, &ev);
 }
 
 static void packet(struct systemview *s, const struct systemview_packet *p)
 {
 	switch (p->id) {
 	case SYSTEMVIEW_OVERFLOW:
-		overflow(s, p->arg[0]);
+		serial_rtos_gap(&s->r, (int64_t)serial_rtos_lost(&s->r, p->arg[0]) + 1, LOSS_EVENTS);
 		break;
 	case SYSTEMVIEW_ISR_ENTER:
-		simple(s, BOARD_ISR_IN, p->arg[0]);
+		serial_rtos_simple(&s->r, BOARD_ISR_IN, p->arg[0]);
 		break;
 	case SYSTEMVIEW_ISR_EXIT:
-		simple(s, BOARD_ISR_OUT, 0);
+		serial_rtos_simple(&s->r, BOARD_ISR_OUT, 0);
 		break;
 	case SYSTEMVIEW_ISR_TO_SCHEDULER:
-		simple(s, BOARD_ISR_SCHED, 0);
+		serial_rtos_simple(&s->r, BOARD_ISR_SCHED, 0);
 		break;
 	case SYSTEMVIEW_TASK_START_EXEC:
-		s->current = p->arg[0];
-		s->has_current = true;
-		simple(s, BOARD_SWITCH, p->arg[0]);
+		serial_rtos_switch(&s->r, p->arg[0]);
 		break;
 	case SYSTEMVIEW_TASK_STOP_EXEC:
-		if (s->has_current)
-			simple(s, BOARD_BLOCKED, s->current);
-		simple(s, BOARD_SCHED, 0);
+		serial_rtos_current_blocks(&s->r);
+		serial_rtos_simple(&s->r, BOARD_SCHED, 0);
 		break;
 	case SYSTEMVIEW_TASK_START_READY:
-		simple(s, BOARD_READY, p->arg[0]);
+		serial_rtos_simple(&s->r, BOARD_READY, p->arg[0]);
 		break;
 	case SYSTEMVIEW_TASK_STOP_READY:
-		simple(s, BOARD_BLOCKED, p->arg[0]);
+		serial_rtos_simple(&s->r, BOARD_BLOCKED, p->arg[0]);
 		stopped(s, p->arg[0]);
 		break;
 	case SYSTEMVIEW_TASK_TERMINATE:
-		simple(s, BOARD_END, p->arg[0]);
+		serial_rtos_simple(&s->r, BOARD_END, p->arg[0]);
 		break;
 	case SYSTEMVIEW_TASK_INFO:
 		name(s, BOARD_TASK, p->arg[0], p->text);
 		break;
 	case SYSTEMVIEW_IDLE:
-		s->has_current = false;
-		simple(s, BOARD_IDLE, 0);
+		s->r.has_current = false;
+		serial_rtos_simple(&s->r, BOARD_IDLE, 0);
 		break;
 	case SYSTEMVIEW_TRACE_STOP:
-		s->has_current = false;
-		simple(s, BOARD_STOP, 0);
+		s->r.has_current = false;
+		serial_rtos_simple(&s->r, BOARD_STOP, 0);
 		break;
 	case SYSTEMVIEW_SYSTIME_US:
 		systime_us(s, (uint64_t)p->arg[1] << 32 | p->arg[0]);
@@ -236,7 +180,7 @@ static void packet(struct systemview *s, const struct systemview_packet *p)
 		break;
 	case SYSTEMVIEW_MARK_START:
 	case SYSTEMVIEW_MARK_STOP:
-		mark(s, p->arg[0], p->id == SYSTEMVIEW_MARK_START);
+		serial_rtos_mark(&s->r, p->arg[0], p->id == SYSTEMVIEW_MARK_START);
 		break;
 	case SYSTEMVIEW_EX:
 		extended(s, p);
@@ -246,29 +190,18 @@ static void packet(struct systemview *s, const struct systemview_packet *p)
 	}
 }
 
-static void begin(struct systemview *s)
-{
-	struct board_event ev = { .kind = BOARD_RESET };
-
-	if (s->any)
-		return;
-	s->any = true;
-	ev.u.reset.from_zero = s->began;
-	emit(s, &ev);
-}
-
 static void take(struct systemview *s, const struct systemview_packet *p)
 {
-	s->d.events++;
+	s->r.d.events++;
 	if (p->id == SYSTEMVIEW_NOP) {
-		s->began |= !s->any; /* a sync amid the stream (START sent again) goes on with the same deltas */
-		begin(s);
+		s->r.from_start |= !s->r.any; /* a sync amid the stream (START sent again) goes on with the same deltas */
+		serial_rtos_begin(&s->r, s->r.from_start);
 		return;
 	}
-	s->t += p->delta;
-	s->t += TURN * counter_turns(p->delta, 32, s->hz, s->last_event_ns, s->arrival_ns);
-	s->last_event_ns = s->arrival_ns;
-	begin(s);
+	s->r.t += p->delta;
+	s->r.t += TURN * counter_turns(p->delta, 32, s->hz, s->last_event_ns, s->r.arrival_ns);
+	s->last_event_ns = s->r.arrival_ns;
+	serial_rtos_begin(&s->r, s->r.from_start);
 	packet(s, p);
 }
 
@@ -293,11 +226,11 @@ static void decode(struct systemview *s, bool final)
 			if (s->n - at < SYSTEMVIEW_LOOK && !final) /* not worth a look before */
 				break;
 			if (!systemview_find(s->held + at, s->n - at, false, final, &skip)) {
-				s->d.garbage += skip;
+				s->r.d.garbage += skip;
 				at += skip;
 				break;
 			}
-			s->d.garbage += skip;
+			s->r.d.garbage += skip;
 			at += skip;
 			s->synced = true;
 		}
@@ -306,11 +239,11 @@ static void decode(struct systemview *s, bool final)
 			break;
 		if (len < 0) {
 			s->synced = false;
-			s->d.resyncs++;
-			s->d.garbage++;
+			s->r.d.resyncs++;
+			s->r.d.garbage++;
 			at++; /* so that the same place is not found again */
-			begin(s);
-			emit_gap(s, -1, LOSS_BYTES);
+			serial_rtos_begin(&s->r, s->r.from_start);
+			serial_rtos_gap(&s->r, -1, LOSS_BYTES);
 			continue;
 		}
 		take(s, &p);
@@ -323,7 +256,7 @@ static void systemview_feed(struct serial_decoder *d, const uint8_t *p, size_t n
 {
 	struct systemview *s = (struct systemview *)d;
 
-	s->arrival_ns = arrival_ns;
+	s->r.arrival_ns = arrival_ns;
 	while (n) {
 		size_t room = HELD - s->n < n ? HELD - s->n : n;
 
@@ -333,13 +266,12 @@ static void systemview_feed(struct serial_decoder *d, const uint8_t *p, size_t n
 		n -= room;
 		decode(s, false);
 		if (s->n == HELD) { /* cannot be: a packet is smaller; hostile bytes must not stop us all the same */
-			s->d.garbage += HELD / 2;
+			s->r.d.garbage += HELD / 2;
 			s->synced = false;
 			drop(s, HELD / 2);
 		}
 	}
-	if (s->any)
-		simple(s, BOARD_STAMP, 0);
+	serial_rtos_stamp(&s->r);
 }
 
 static void systemview_end(struct serial_decoder *d)
@@ -347,7 +279,7 @@ static void systemview_end(struct serial_decoder *d)
 	struct systemview *s = (struct systemview *)d;
 
 	decode(s, true);
-	s->d.garbage += s->n;
+	s->r.d.garbage += s->n;
 	s->n = 0;
 	s->synced = false;
 }

@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "source/serial_decoder.h"
+#include "source/serial_rtos.h"
 
 #define FRAME_MAX 512u
 
@@ -65,14 +65,10 @@ struct tband_event {
 };
 
 struct tband {
-	struct serial_decoder d;
-	uint64_t t, arrival_ns;
+	struct serial_rtos r;
 	uint64_t ns_per_tick; /* 0 until told: then ticks are taken for nanoseconds */
-	uint32_t core, first_core, current;
-	bool any, core_known, has_current;
-	bool from_start; /* the start block was seen: counts begin at 0 */
-	bool dropped_known;
-	uint32_t dropped;
+	uint32_t core, first_core;
+	bool core_known;
 	bool lost_thread; /* within a refused frame */
 	bool overlong;
 	size_t n;
@@ -135,49 +131,6 @@ static bool parse(const uint8_t *p, size_t n, struct tband_event *e)
 	return at == n;
 }
 
-static void emit(struct tband *s, struct board_event *ev)
-{
-	ev->t = s->t;
-	ev->arrival_ns = s->arrival_ns;
-	serial_emit(&s->d, ev);
-}
-
-static void simple(struct tband *s, enum board_event_kind kind, uint32_t id)
-{
-	struct board_event ev = { .kind = kind, .id = id };
-
-	emit(s, &ev);
-}
-
-static void gap(struct tband *s, int64_t count, enum board_loss what)
-{
-	struct board_event ev = { .kind = BOARD_GAP };
-
-	ev.u.gap.count = count;
-	ev.u.gap.what = what;
-	s->has_current = false;
-	emit(s, &ev);
-}
-
-static void counter(struct tband *s)
-{
-	struct board_event ev = { .kind = BOARD_COUNTER };
-
-	ev.u.counter.hz = s->ns_per_tick ? 1000000000 : 0;
-	ev.u.counter.bits = 64;
-	emit(s, &ev);
-}
-
-static void begin(struct tband *s)
-{
-	struct board_event ev = { .kind = BOARD_RESET };
-
-	if (s->any)
-		return;
-	s->any = true;
-	emit(s, &ev);
-}
-
 static void name(struct tband *s, enum board_class class, enum task_kind kind, uint32_t id, const char *text)
 {
 	struct board_event ev = { .kind = BOARD_NAME, .id = id };
@@ -185,25 +138,15 @@ static void name(struct tband *s, enum board_class class, enum task_kind kind, u
 	ev.u.name.class = class;
 	ev.u.name.kind = kind;
 	ev.u.name.text = text;
-	emit(s, &ev);
-}
-
-static void mark(struct tband *s, uint32_t id, int64_t value)
-{
-	struct board_event ev = { .kind = BOARD_MARK, .id = id };
-
-	ev.u.mark.value = value;
-	emit(s, &ev);
+	serial_rtos_emit(&s->r, &ev);
 }
 
 static void dropped(struct tband *s, uint32_t count)
 {
-	uint32_t before = s->dropped_known ? s->dropped : s->from_start ? 0 : count;
+	uint32_t more = serial_rtos_lost(&s->r, count);
 
-	if (count != before)
-		gap(s, (uint32_t)(count - before), LOSS_EVENTS);
-	s->dropped_known = true;
-	s->dropped = count;
+	if (more)
+		serial_rtos_gap(&s->r, more, LOSS_EVENTS);
 }
 
 /* Sign and magnitude: the lowest bit is the sign. */
@@ -212,12 +155,6 @@ static int64_t signed_value(uint64_t v)
 	if (v == 1)
 		return INT64_MIN;
 	return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
-}
-
-static void current_blocks(struct tband *s)
-{
-	if (s->has_current)
-		simple(s, BOARD_BLOCKED, s->current);
 }
 
 static void timed(struct tband *s, const struct tband_event *e)
@@ -229,42 +166,40 @@ static void timed(struct tband *s, const struct tband_event *e)
 		dropped(s, id);
 		break;
 	case ISR_ENTER:
-		simple(s, BOARD_ISR_IN, id);
+		serial_rtos_simple(&s->r, BOARD_ISR_IN, id);
 		break;
 	case ISR_EXIT:
-		simple(s, BOARD_ISR_OUT, id);
+		serial_rtos_simple(&s->r, BOARD_ISR_OUT, id);
 		break;
 	case TASK_SWITCHED_IN:
-		s->current = id;
-		s->has_current = true;
-		simple(s, BOARD_SWITCH, id);
+		serial_rtos_switch(&s->r, id);
 		break;
 	case TASK_TO_READY:
 	case TASK_RESUMED:
 	case TASK_RESUMED_FROM_ISR:
-		simple(s, BOARD_READY, id);
+		serial_rtos_simple(&s->r, BOARD_READY, id);
 		break;
 	case TASK_SUSPENDED:
-		simple(s, BOARD_BLOCKED, id);
+		serial_rtos_simple(&s->r, BOARD_BLOCKED, id);
 		break;
 	case CURTASK_DELAY:
 	case CURTASK_DELAY_UNTIL:
-		current_blocks(s);
+		serial_rtos_current_blocks(&s->r);
 		break;
 	case TASK_DELETED:
-		simple(s, BOARD_END, id);
+		serial_rtos_simple(&s->r, BOARD_END, id);
 		break;
 	case EVTMARKER:
 	case EVTMARKER_BEGIN:
 	case EVTMARKER_END:
-		mark(s, id, e->id != EVTMARKER_END);
+		serial_rtos_mark(&s->r, id, e->id != EVTMARKER_END);
 		break;
 	case VALMARKER:
-		mark(s, id, signed_value(e->value[1]));
+		serial_rtos_mark(&s->r, id, signed_value(e->value[1]));
 		break;
 	default:
 		if (e->id >= CURTASK_BLOCK_FIRST && e->id <= CURTASK_BLOCK_LAST)
-			current_blocks(s);
+			serial_rtos_current_blocks(&s->r);
 	}
 }
 
@@ -274,9 +209,9 @@ static void metadata(struct tband *s, const struct tband_event *e)
 
 	switch (e->id) {
 	case TS_RESOLUTION:
-		s->from_start |= !s->dropped_known;
+		s->r.from_start |= !s->r.lost_known;
 		s->ns_per_tick = e->value[0] && e->value[0] < 1000000000 ? e->value[0] : 0;
-		counter(s);
+		serial_rtos_counter(&s->r, s->ns_per_tick ? 1000000000 : 0, 64);
 		break;
 	case ISR_NAME:
 		name(s, BOARD_ISR, TASK_ISR, id, e->text);
@@ -298,12 +233,12 @@ static void metadata(struct tband *s, const struct tband_event *e)
 
 static void event(struct tband *s, const struct tband_event *e)
 {
-	s->d.events++;
+	s->r.d.events++;
 	if (e->timed) {
 		uint64_t t;
 
 		if (__builtin_mul_overflow(e->ts, s->ns_per_tick ? s->ns_per_tick : 1, &t))
-			t = s->t;
+			t = s->r.t;
 		if (e->id == CORE_ID) {
 			s->core = (uint32_t)e->value[0];
 			if (!s->core_known)
@@ -312,14 +247,14 @@ static void event(struct tband *s, const struct tband_event *e)
 		}
 		if (s->core != s->first_core)
 			return;
-		if (t > s->t)
-			s->t = t;
-		begin(s);
+		if (t > s->r.t)
+			s->r.t = t;
+		serial_rtos_begin(&s->r, false);
 		if (e->id != CORE_ID)
 			timed(s, e);
 		return;
 	}
-	begin(s);
+	serial_rtos_begin(&s->r, false);
 	metadata(s, e);
 }
 
@@ -334,10 +269,10 @@ static void close_frame(struct tband *s)
 	if (n && parse(s->frame, n, &e)) {
 		event(s, &e);
 	} else {
-		s->d.garbage += s->n + 1;
-		s->d.resyncs++;
-		if (s->any) /* before the first event it is the rest of one that we came too late for */
-			gap(s, -1, LOSS_BYTES);
+		s->r.d.garbage += s->n + 1;
+		s->r.d.resyncs++;
+		if (s->r.any) /* before the first event it is the rest of one that we came too late for */
+			serial_rtos_gap(&s->r, -1, LOSS_BYTES);
 	}
 	s->n = 0;
 	s->overlong = false;
@@ -347,26 +282,25 @@ static void tband_feed(struct serial_decoder *d, const uint8_t *p, size_t n, uin
 {
 	struct tband *s = (struct tband *)d;
 
-	s->arrival_ns = arrival_ns;
+	s->r.arrival_ns = arrival_ns;
 	for (size_t i = 0; i < n; i++) {
 		if (p[i] == 0) {
 			close_frame(s);
 		} else if (s->n < FRAME_MAX - 1) {
 			s->frame[s->n++] = p[i];
 		} else {
-			s->d.garbage++;
+			s->r.d.garbage++;
 			s->overlong = true;
 		}
 	}
-	if (s->any)
-		simple(s, BOARD_STAMP, 0);
+	serial_rtos_stamp(&s->r);
 }
 
 static void tband_end(struct serial_decoder *d)
 {
 	struct tband *s = (struct tband *)d;
 
-	s->d.garbage += s->n;
+	s->r.d.garbage += s->n;
 	s->n = 0;
 	s->overlong = false;
 }

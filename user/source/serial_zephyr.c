@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "source/serial_decoder.h"
+#include "source/serial_rtos.h"
 
 #define HEADER 5
 #define NAME_LEN 20
@@ -51,13 +51,10 @@ static const struct dialect v3 = {
 };
 
 struct zephyr {
-	struct serial_decoder d;
+	struct serial_rtos r;
 	const struct dialect *dialect; /* NULL: the thread is lost */
 	struct counter clock;
-	uint64_t t, arrival_ns;
-	uint32_t current;
 	char current_name[NAME_LEN + 1];
-	bool any, has_current;
 	size_t n;
 	uint8_t held[HELD];
 };
@@ -65,20 +62,6 @@ struct zephyr {
 static uint32_t u32(const uint8_t *p)
 {
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-static void emit(struct zephyr *z, struct board_event *ev)
-{
-	ev->t = z->t;
-	ev->arrival_ns = z->arrival_ns;
-	serial_emit(&z->d, ev);
-}
-
-static void simple(struct zephyr *z, enum board_event_kind kind, uint32_t id)
-{
-	struct board_event ev = { .kind = kind, .id = id };
-
-	emit(z, &ev);
 }
 
 static void thread_name(const uint8_t *fields, char out[NAME_LEN + 1])
@@ -93,7 +76,7 @@ static void name(struct zephyr *z, uint32_t id, const char *text, bool idle)
 
 	ev.u.name.text = text;
 	ev.u.name.kind = idle || strcmp(text, "idle") == 0 || strncmp(text, "idle ", 5) == 0 ? TASK_IDLE : TASK_RUNS;
-	emit(z, &ev);
+	serial_rtos_emit(&z->r, &ev);
 }
 
 static void thread_event(struct zephyr *z, uint8_t event, const uint8_t *fields)
@@ -103,18 +86,16 @@ static void thread_event(struct zephyr *z, uint8_t event, const uint8_t *fields)
 
 	switch (event) {
 	case SWITCHED_OUT:
-		z->has_current = false;
-		simple(z, BOARD_NOBODY, 0);
+		z->r.has_current = false;
+		serial_rtos_simple(&z->r, BOARD_NOBODY, 0);
 		break;
 	case SWITCHED_IN:
 		thread_name(fields, text);
 		/* The name stands in every switch: only a new one is news. */
-		if (id != z->current || strcmp(text, z->current_name) != 0)
+		if (id != z->r.current || strcmp(text, z->current_name) != 0)
 			name(z, id, text, false);
-		z->current = id;
-		z->has_current = true;
 		memcpy(z->current_name, text, sizeof(text));
-		simple(z, BOARD_SWITCH, id);
+		serial_rtos_switch(&z->r, id);
 		break;
 	case CREATE:
 	case INFO:
@@ -123,31 +104,19 @@ static void thread_event(struct zephyr *z, uint8_t event, const uint8_t *fields)
 		name(z, id, text, false);
 		break;
 	case ABORT:
-		simple(z, BOARD_END, id);
+		serial_rtos_simple(&z->r, BOARD_END, id);
 		break;
 	case READY:
 	case RESUME:
-		simple(z, BOARD_READY, id);
+		serial_rtos_simple(&z->r, BOARD_READY, id);
 		break;
 	case PENDING:
 	case SUSPEND:
-		simple(z, BOARD_BLOCKED, id);
+		serial_rtos_simple(&z->r, BOARD_BLOCKED, id);
 		break;
 	default:
 		break;
 	}
-}
-
-static void begin(struct zephyr *z)
-{
-	struct board_event ev = { .kind = BOARD_RESET };
-
-	z->any = true;
-	emit(z, &ev);
-	ev = (struct board_event){ .kind = BOARD_COUNTER };
-	ev.u.counter.hz = 1000000000;
-	ev.u.counter.bits = 32;
-	emit(z, &ev);
 }
 
 static void event(struct zephyr *z, const uint8_t *p)
@@ -155,18 +124,20 @@ static void event(struct zephyr *z, const uint8_t *p)
 	const struct dialect *d = z->dialect;
 	uint8_t id = p[4];
 
-	z->d.events++;
-	z->t = counter_unwrap(&z->clock, u32(p), 32, 1000000000, BACK_NS, z->arrival_ns);
-	if (!z->any)
-		begin(z);
+	z->r.d.events++;
+	z->r.t = counter_unwrap(&z->clock, u32(p), 32, 1000000000, BACK_NS, z->r.arrival_ns);
+	if (!z->r.any) {
+		serial_rtos_begin(&z->r, false);
+		serial_rtos_counter(&z->r, 1000000000, 32);
+	}
 	if (id >= SWITCHED_OUT && id <= NAME_SET)
 		thread_event(z, id, p + HEADER);
 	else if (id == d->isr_enter)
-		simple(z, BOARD_ISR_IN, 0);
+		serial_rtos_simple(&z->r, BOARD_ISR_IN, 0);
 	else if (id == d->isr_exit || id == d->isr_exit_to_scheduler)
-		simple(z, BOARD_ISR_OUT, 0);
-	else if (id == d->idle && z->has_current)
-		name(z, z->current, z->current_name, true);
+		serial_rtos_simple(&z->r, BOARD_ISR_OUT, 0);
+	else if (id == d->idle && z->r.has_current)
+		name(z, z->r.current, z->current_name, true);
 }
 
 /* ---- finding the thread ---- */
@@ -254,7 +225,6 @@ static const struct dialect *find(const uint8_t *p, size_t n, bool eager, bool f
 
 static void decode(struct zephyr *z, bool final)
 {
-	struct board_event ev;
 	size_t at = 0, skip;
 
 	while (at < z->n) {
@@ -264,7 +234,7 @@ static void decode(struct zephyr *z, bool final)
 			if (z->n - at < LOOK && !final) /* not worth a look before */
 				break;
 			z->dialect = find(z->held + at, z->n - at, false, final, &skip);
-			z->d.garbage += skip;
+			z->r.d.garbage += skip;
 			at += skip;
 			if (!z->dialect)
 				break;
@@ -274,15 +244,11 @@ static void decode(struct zephyr *z, bool final)
 			break;
 		if (len < 0) {
 			z->dialect = NULL;
-			z->d.resyncs++;
-			z->d.garbage++;
+			z->r.d.resyncs++;
+			z->r.d.garbage++;
 			at++;
-			ev = (struct board_event){ .kind = BOARD_GAP };
-			ev.u.gap.count = -1;
-			ev.u.gap.what = LOSS_BYTES;
-			z->has_current = false;
-			if (z->any)
-				emit(z, &ev);
+			if (z->r.any)
+				serial_rtos_gap(&z->r, -1, LOSS_BYTES);
 			continue;
 		}
 		event(z, z->held + at);
@@ -296,7 +262,7 @@ static void zephyr_feed(struct serial_decoder *d, const uint8_t *p, size_t n, ui
 {
 	struct zephyr *z = (struct zephyr *)d;
 
-	z->arrival_ns = arrival_ns;
+	z->r.arrival_ns = arrival_ns;
 	while (n) {
 		size_t room = HELD - z->n < n ? HELD - z->n : n;
 
@@ -306,8 +272,7 @@ static void zephyr_feed(struct serial_decoder *d, const uint8_t *p, size_t n, ui
 		n -= room;
 		decode(z, false);
 	}
-	if (z->any)
-		simple(z, BOARD_STAMP, 0);
+	serial_rtos_stamp(&z->r);
 }
 
 static void zephyr_end(struct serial_decoder *d)
@@ -315,7 +280,7 @@ static void zephyr_end(struct serial_decoder *d)
 	struct zephyr *z = (struct zephyr *)d;
 
 	decode(z, true);
-	z->d.garbage += z->n;
+	z->r.d.garbage += z->n;
 	z->n = 0;
 	z->dialect = NULL;
 }
