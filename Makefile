@@ -73,7 +73,7 @@ SKEL := $(BUILD)/gen/loopscope.skel.h
 LIB_SRC := $(sort $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))) $(sort $(wildcard targets/codec/*.c))
 PROTO_SRC := $(sort $(wildcard user/*/*.proto))
 PROTO_GEN := $(PROTO_SRC:user/%.proto=$(BUILD)/gen/%.pb-c)
-LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO_GEN:=.o)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o) $(PROTO_GEN:=.o) $(BUILD)/gen/html_page.o
 MAIN_OBJ := $(BUILD)/user/main.o
 UNIT_SRC := $(sort $(wildcard tests/unit/*.c))
 UNIT_OBJ := $(UNIT_SRC:%.c=$(BUILD)/%.o)
@@ -85,6 +85,7 @@ all: $(PROG) $(BUILD)/compile_commands.json
 -include tests/loopers/loopers.mk
 -include tests/bench/bench.mk
 -include tests/fuzz/fuzz.mk
+-include tests/html/html.mk
 -include targets/targets.mk
 
 # --- kernel side ------------------------------------------------------------------------------------------------------
@@ -116,6 +117,20 @@ $(PROTO_GEN:=.o): %.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
 $(LIB_OBJ) $(UNIT_OBJ): | $(PROTO_GEN:=.h)
+
+# --- the page of report -o html ----------------------------------------------------------------------------------------
+# Debian's libjs-chart.js; elsewhere name the file of Chart.js 3 or 4.
+CHARTJS ?= /usr/share/javascript/chart.js/chart.min.js
+PYTHON ?= /usr/bin/python3
+
+$(BUILD)/gen/html_page.c: user/sink/html/build.py $(wildcard user/sink/html/*) $(CHARTJS)
+	$(call msg,PAGE,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) $< $(CHARTJS) $@
+
+$(BUILD)/gen/html_page.o: $(BUILD)/gen/html_page.c $(BUILD)/flags
+	$(call msg,CC,$@)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
 
 # --- user side --------------------------------------------------------------------------------------------------------
 $(BUILD)/%.o: %.c $(BUILD)/flags

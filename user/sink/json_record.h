@@ -20,6 +20,7 @@ void json_loop(struct json_writer *w, const struct loop_record *r);
 void json_task(struct json_writer *w, const struct task_record *t);
 /* "type":"source": what a source says of itself and of a loop's headroom. */
 void json_source(struct json_writer *w, const struct source_record *s);
+void json_source_fields(struct json_writer *w, const struct source_record *s); /* into an object that is open */
 void json_span_stats(struct json_writer *w, const char *key, const struct span_stats *s); /* null while it is empty */
 /* "type":"interval": what concerns the source as a whole; ends each interval, so that a reader knows it is complete. */
 void json_interval(struct json_writer *w, const struct interval *iv);

@@ -51,6 +51,11 @@ static void lost(struct json_writer *w, const struct source_record *s)
 void json_source(struct json_writer *w, const struct source_record *s)
 {
 	json_line_begin(w, "source");
+	json_source_fields(w, s);
+}
+
+void json_source_fields(struct json_writer *w, const struct source_record *s)
+{
 	json_put_decimal(w, "ts", s->ts, 3);
 	json_put_decimal(w, "interval_s", s->interval_s, 6);
 	json_put_text(w, "source", record_source_name(s->source), SIZE_MAX);
