@@ -499,7 +499,7 @@ int main(int argc, char **argv)
 		.has_ticks = v.every_tick, .complete = true, .dropped_until_ns = INT64_MIN,
 	};
 	make_lanes(&v);
-	if (html_write(stdout, &v.view, &sel, &f))
+	if (html_write(&v.view, &sel, stdout, &f))
 		return fault_report(&f);
 	fprintf(stderr, "{\"slow\":[");
 	(void)slow_ticks(&v.view, &sel, print_slow, &first, &f);

@@ -38,7 +38,7 @@ static int data(struct html_page *p, struct html_survey *survey, struct fault *f
 	return err ? err : html_facts(p, survey, f);
 }
 
-int html_write(FILE *out, struct recording_view *v, const struct recording_select *sel, struct fault *f)
+int html_write(struct recording_view *v, const struct recording_select *sel, FILE *out, struct fault *f)
 {
 	const struct recording_host *host = recording_host(v);
 	struct html_page p = { .out = out, .view = v, .select = sel };

@@ -19,6 +19,6 @@
 #include "lib/fault.h"
 #include "model/recording.h"
 
-int html_write(FILE *out, struct recording_view *v, const struct recording_select *sel, struct fault *f);
+int html_write(struct recording_view *v, const struct recording_select *sel, FILE *out, struct fault *f);
 
 #endif
