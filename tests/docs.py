@@ -5,6 +5,7 @@
 usage: docs.py      BUILD in the environment names the build directory; exit status 1 if something is missing
 
   docs/loopscope.1   every command of `loopscope --help`, every option of `loopscope COMMAND --help`, and no other option
+  docs/METRICS.md    every metric of the golden file, and no other
   README.md          every command, every column of `--columns help`, every field of a line of JSON
 """
 import json
@@ -16,6 +17,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOOPSCOPE = os.path.join(ROOT, os.environ.get("BUILD") or "build", "loopscope")
 GOLDEN = os.path.join(ROOT, "tests", "golden", "sink", "loops.ndjson")
+METRICS = os.path.join(ROOT, "tests", "golden", "sink", "metrics.prom")
 
 
 def said(*arguments):
@@ -89,8 +91,22 @@ def missing():
             yield "README.md does not name the JSON field `%s`" % key
 
 
+def metrics_wrong():
+    """The program's own numbers are in the page only: no golden file has them."""
+    page = read("docs", "METRICS.md")
+    with open(METRICS, encoding="utf-8") as f:
+        known = set(re.findall(r"^# TYPE (\w+) ", f.read(), re.M))
+    named = set(re.findall(r"`(loopscope_\w+)", page))
+    own = r"loopscope_(build|feature|observer|readings|reading|scrapes|scrape|last_scrape|http|excluded)_"
+    for name in sorted(known - named):
+        yield "docs/METRICS.md does not explain the metric %s" % name
+    for name in sorted(named - known):
+        if not re.match(own, name + "_"):
+            yield "docs/METRICS.md explains a metric that there is not: %s" % name
+
+
 def main():
-    wrong = list(missing())
+    wrong = list(missing()) + list(metrics_wrong())
     for line in wrong:
         print(line)
     return 1 if wrong else 0

@@ -10,6 +10,7 @@
 
 #include "cmd/command.h"
 #include "cmd/observe.h"
+#include "cmd/processes.h"
 #include "lib/cleanup.h"
 #include "lib/options.h"
 #include "registry/proc.h"
@@ -94,22 +95,6 @@ static int add_pid(pid_t **pids, size_t *n, pid_t pid, struct fault *f)
 	return 0;
 }
 
-static int check_pid(pid_t pid, struct fault *f)
-{
-	struct proc_info info;
-	int err = proc_info_read(pid, &info);
-
-	if (err)
-		return fault(f, err, EXIT_FAILED, "there is no process %d; 'loopscope scan' lists the loops that run now", pid);
-	if (info.kernel_thread)
-		return fault(f, -EINVAL, EXIT_FAILED, "%d is a kernel thread, which has no event loop of this kind; give a program's PID",
-			     pid);
-	if (info.tgid != pid)
-		return fault(f, -EINVAL, EXIT_FAILED, "%d is a thread of process %d; use -p %d, which watches all its threads", pid,
-			     info.tgid, info.tgid);
-	return 0;
-}
-
 static int find_by_names(const struct opt_strings *names, pid_t **pids, size_t *n, struct fault *f)
 {
 	for (size_t i = 0; i < names->n; i++) {
@@ -138,7 +123,7 @@ static int collect_pids(const struct attach_config *c, pid_t **pids, size_t *n, 
 		return fault(f, -EINVAL, EXIT_USAGE,
 			     "attach: which process? Give -p PID or -n NAME; 'loopscope scan' lists the loops that run now");
 	for (size_t i = 0; i < c->pids.n; i++) {
-		err = check_pid(c->pids.v[i], f);
+		err = processes_check(c->pids.v[i], f);
 		if (!err)
 			err = add_pid(pids, n, c->pids.v[i], f);
 		if (err)

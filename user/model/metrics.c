@@ -79,6 +79,7 @@ static void take_host(struct metrics *m, struct origin *o, const struct interval
 {
 	o->n_beyond = iv->n_beyond;
 	o->n_asleep = iv->n_asleep;
+	o->n_excluded = iv->n_excluded;
 	if (iv->lost >= 0) {
 		o->lost += (uint64_t)iv->lost;
 		o->lost_known = true;

@@ -165,7 +165,7 @@ struct origin {
 	unsigned round;
 	uint64_t lost; /* events lost by the source as a whole */
 	bool lost_known;
-	size_t n_beyond, n_asleep;
+	size_t n_beyond, n_asleep, n_excluded;
 };
 
 struct metrics {

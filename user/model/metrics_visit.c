@@ -230,6 +230,7 @@ static void visit_whole(struct metrics *m, struct family_visit *fv)
 		asleep = { "loopscope_threads_asleep", "", METRIC_GAUGE,
 			   "Threads asleep in an IO wait since before they were watched: not known to be loops." },
 		beyond = { "loopscope_untracked_loops", "", METRIC_GAUGE, "Loops beyond what can be tracked at all: in no series." },
+		excluded = { "loopscope_excluded_loops", "", METRIC_GAUGE, "Loops that --include and --exclude leave out." },
 		lost = { "loopscope_lost_events", "", METRIC_COUNTER, "Events that the source as a whole has lost." },
 		steal = { "loopscope_host_steal_seconds", "seconds", METRIC_COUNTER,
 			  "CPU time that the hypervisor took, all CPUs: it counts as busy in the loops that had it." };
@@ -245,6 +246,7 @@ static void visit_whole(struct metrics *m, struct family_visit *fv)
 		{ &gone, true, (double)m->dropped },
 		{ &asleep, k->round, (double)k->n_asleep },
 		{ &beyond, k->round, (double)k->n_beyond },
+		{ &excluded, k->round && k->n_excluded, (double)k->n_excluded },
 		{ &lost, k->lost_known, (double)k->lost },
 		{ &steal, m->steal_known, seconds(m->steal_ns) },
 	};

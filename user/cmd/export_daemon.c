@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * export_daemon.c - the wiring of an export: the kernel's loops and boards into the metrics, the metrics to who asks.
+ *
+ * One event loop for all. The loops are read at each turn of the timer, and before an answer where the last reading is not fresh
+ * any more: what is answered is then of the moment of the question, as rates of it need it, and a storm of questions costs one
+ * reading a second.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/board_watches.h"
+#include "cmd/export.h"
+#include "cmd/export_http.h"
+#include "cmd/export_own.h"
+#include "cmd/export_sink.h"
+#include "cmd/observe.h"
+#include "cmd/processes.h"
+#include "lib/cleanup.h"
+#include "lib/evloop.h"
+#include "registry/proc.h"
+#include "source/kernel_edges.h"
+
+#define FRESH_NS 1000000000ull
+#define FIND_NS 10000000000ull /* between two looks for processes of the names given: /proc is large */
+
+struct export {
+	const struct export_config *c;
+	struct fault *f;
+	int err; /* of a reading that was asked for from outside */
+	struct evloop *loop;
+	struct metrics *metrics;
+	struct loop_filter *filter;
+	struct observation *ob; /* NULL: boards only */
+	struct board_watches *boards;
+	struct sink **sinks; /* the kernel's, then the boards' */
+	size_t n_sinks;
+	struct export_http *http;
+	struct process_finder *finder;
+	uint64_t last_reading_ns, last_look_ns;
+	struct export_own_readings readings;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------------------- */
+
+static int watch_process(void *arg, pid_t pid, struct fault *f)
+{
+	struct fault ended = {};
+	int err = kernel_source_watch(observation_source(((struct export *)arg)->ob), pid, false, &ended);
+
+	/* It may have ended meanwhile: nothing is wrong then. */
+	return err && err != -ESRCH && !kill(pid, 0) ? fault(f, err, ended.status, "%s", ended.text) : 0;
+}
+
+static int look_for_processes(struct export *e)
+{
+	if (!e->finder)
+		return 0;
+	e->last_look_ns = now_ns();
+	return process_finder_look(e->finder, watch_process, e, e->f);
+}
+
+static int read_all(struct export *e, bool last)
+{
+	uint64_t from = now_ns();
+	int err = 0;
+
+	if (e->ob)
+		err = observation_report(e->ob, last, e->f);
+	if (!err)
+		err = board_watches_report(e->boards, last);
+	e->last_reading_ns = now_ns();
+	e->readings.n++;
+	e->readings.ns += e->last_reading_ns - from;
+	export_own_count(e->metrics, &e->readings);
+	export_http_count(e->http);
+	return err;
+}
+
+/* Also after a reading that somebody asked for: the next one is then not due yet. */
+static int on_interval(void *arg, uint64_t expirations)
+{
+	struct export *e = arg;
+	int err = 0;
+
+	if (now_ns() - e->last_reading_ns >= e->c->interval_ns / 2)
+		err = read_all(e, false);
+	if (!err && e->finder && now_ns() - e->last_look_ns >= FIND_NS)
+		err = look_for_processes(e);
+	return err;
+}
+
+static void refresh(void *arg)
+{
+	struct export *e = arg;
+	uint64_t fresh = e->c->interval_ns < FRESH_NS ? e->c->interval_ns : FRESH_NS;
+
+	if (e->err || now_ns() - e->last_reading_ns < fresh)
+		return;
+	e->err = read_all(e, false);
+	if (e->err)
+		evloop_stop(e->loop);
+}
+
+static bool healthy(void *arg)
+{
+	const struct export *e = arg;
+
+	return !e->err && now_ns() - e->last_reading_ns < 3 * e->c->interval_ns;
+}
+
+/* --- signals -------------------------------------------------------------------------------------------------------------------- */
+
+static int on_end(void *arg, int signo)
+{
+	evloop_stop(((struct export *)arg)->loop);
+	return 0;
+}
+
+/* What may have changed meanwhile is looked for now. */
+static int on_hangup(void *arg, int signo)
+{
+	return look_for_processes(arg);
+}
+
+/* --- setting up ------------------------------------------------------------------------------------------------------------------ */
+
+static void know_culprit(void *arg, int64_t pid, struct metrics_culprit *ret)
+{
+	struct proc_info info;
+
+	if (!proc_info_read((pid_t)pid, &info))
+		ret->kernel_thread = info.kernel_thread;
+	if (!ret->kernel_thread && proc_cgroup_read((pid_t)pid, &ret->cgroup))
+		ret->cgroup = NULL;
+}
+
+static int make_metrics(struct export *e)
+{
+	const struct export_config *c = e->c;
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct timespec now;
+	struct metrics_options o = {
+		.max_groups = (size_t)c->max_loops, .pid_label = c->pid_label, .slow_ticks = !c->no_slow,
+		.n_cpus = cpus > 0 ? (unsigned)cpus : 0, .culprit = know_culprit,
+	};
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	o.start_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	return metrics_new(&o, &e->metrics);
+}
+
+static int make_sinks(struct export *e)
+{
+	int err = 0;
+
+	e->sinks = calloc(1 + e->c->boards.n, sizeof(struct sink *));
+	if (!e->sinks)
+		return -ENOMEM;
+	for (; e->n_sinks < 1 + e->c->boards.n && !err; e->n_sinks++)
+		err = export_sink_new(e->metrics, (unsigned)e->n_sinks, NULL, &e->sinks[e->n_sinks], e->f);
+	return err;
+}
+
+static int open_boards(struct export *e)
+{
+	const struct export_config *c = e->c;
+	struct board_watch_options o = { .line = { .baud = (unsigned)c->baud, .paced = true, .sync_ns = 1000000000ull,
+						   .hog_ns = c->no_slow ? 0 : c->slow_ns, .wishes = { .rate = -1 } } };
+
+	if (c->boards.n >= METRICS_ORIGINS_MAX)
+		return fault(e->f, -E2BIG, EXIT_USAGE, "export: at most %d boards", METRICS_ORIGINS_MAX - 1);
+	return board_watches_open(c->boards.v, c->boards.n, &o, &e->boards, e->f);
+}
+
+static int open_kernel(struct export *e)
+{
+	const struct export_config *c = e->c;
+	struct observe_options o = {
+		.source = { .pids = c->pids.v,
+			    .n_pids = c->pids.n,
+			    .only_pids = export_names_processes(c),
+			    .edges = c->edges,
+			    .slow_ns = c->no_slow ? 0 : c->slow_ns,
+			    .budget = c->budget >= 1 ? 0 : c->budget,
+			    .histograms = true },
+		.sink = e->sinks[0],
+		.show_asleep = export_names_processes(c),
+		.filter = e->filter,
+	};
+	int err = 0;
+
+	for (size_t i = 0; i < c->pids.n && !err; i++)
+		err = processes_check(c->pids.v[i], e->f);
+	if (!err)
+		err = observation_open(&o, &e->ob, e->f);
+	if (!err && c->names.n)
+		err = process_finder_new(&c->names, &e->finder);
+	return err ? err : look_for_processes(e);
+}
+
+static int open_http(struct export *e)
+{
+	struct export_http_options o = { .listen = e->c->listen, .metrics = e->metrics, .refresh = refresh, .healthy = healthy, .arg = e };
+
+	return export_http_new(&o, e->loop, &e->http, e->f);
+}
+
+static void tell_features(struct export *e)
+{
+	bool measures = e->ob && kernel_source_measures(observation_source(e->ob));
+
+	export_own_build(e->metrics);
+	export_own_feature(e->metrics, "loops", e->ob != NULL);
+	export_own_feature(e->metrics, "ticks", measures);
+	export_own_feature(e->metrics, "slow_ticks", measures && !e->c->no_slow);
+	export_own_feature(e->metrics, "boards", e->c->boards.n > 0);
+}
+
+static int start(struct export *e)
+{
+	int err = evloop_add_timer(e->loop, e->c->interval_ns, e->c->interval_ns, on_interval, e, NULL);
+
+	if (!err)
+		err = evloop_add_signal(e->loop, SIGINT, on_end, e);
+	if (!err)
+		err = evloop_add_signal(e->loop, SIGTERM, on_end, e);
+	if (!err)
+		err = evloop_add_signal(e->loop, SIGHUP, on_hangup, e);
+	if (!err && e->ob)
+		err = observation_start(e->ob, e->loop, e->f);
+	for (size_t i = 0; i < board_watches_count(e->boards) && !err; i++)
+		err = board_watch_start(board_watches_get(e->boards, i), e->sinks[1 + i], e->loop, e->f);
+	e->last_reading_ns = now_ns();
+	return err;
+}
+
+static int set_up(struct export *e)
+{
+	const struct export_config *c = e->c;
+	int err = evloop_new(&e->loop);
+
+	if (!err)
+		err = loop_filter_new(c->include.v, c->include.n, c->exclude.v, c->exclude.n, &e->filter);
+	if (!err)
+		err = make_metrics(e);
+	if (!err)
+		err = make_sinks(e);
+	if (!err) /* before what takes long: a port in use is said at once */
+		err = open_http(e);
+	if (!err)
+		err = open_boards(e);
+	if (!err && !c->no_kernel)
+		err = open_kernel(e);
+	if (!err)
+		err = start(e);
+	return err;
+}
+
+static void tear_down(struct export *e)
+{
+	observation_close(e->ob);
+	board_watches_free(e->boards);
+	export_http_free(e->http);
+	process_finder_free(e->finder);
+	for (size_t i = 0; i < e->n_sinks; i++)
+		sink_free(e->sinks[i]);
+	free(e->sinks);
+	metrics_free(e->metrics);
+	loop_filter_free(e->filter);
+	evloop_free(e->loop);
+}
+
+int export_daemon(const struct export_config *c, struct fault *f)
+{
+	struct export e = { .c = c, .f = f };
+	int err = set_up(&e);
+
+	if (!err) {
+		tell_features(&e);
+		fprintf(stderr, "loopscope: /metrics is served on %s\n", export_http_address(e.http));
+		err = evloop_run(e.loop);
+	}
+	if (!err)
+		err = e.err;
+	if (!err)
+		err = read_all(&e, true);
+	if (!err && e.ob)
+		err = observation_finish(e.ob, f);
+	tear_down(&e);
+	return err ? fault(f, err, EXIT_FAILED, "the export can't go on: %s", strerror(-err)) : 0;
+}
