@@ -28,81 +28,46 @@ struct place_io {
 	__u8 timeout;     /* enum place_timeout */
 };
 
+/* The IO waits, by what their arguments are. Native 64-bit calls and those with 64-bit times share them. */
+#define PLACE_SHAPE_poll         { .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_MS }
+#define PLACE_SHAPE_ppoll        { .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_TIMESPEC }
+#define PLACE_SHAPE_select       { .nfds_arg = 1, .timeout_arg = 5, .timeout = PLACE_TIMEVAL }
+#define PLACE_SHAPE_pselect6     { .nfds_arg = 1, .timeout_arg = 5, .timeout = PLACE_TIMESPEC }
+#define PLACE_SHAPE_epoll_wait   { .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_MS }
+#define PLACE_SHAPE_epoll_pwait2 { .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_TIMESPEC }
+#define PLACE_SHAPE_getevents    { .timeout_arg = 5, .timeout = PLACE_TIMESPEC }
+#define PLACE_SHAPE_uring        { .fd_arg = 1, .timeout = PLACE_URING }
+#define PLACE_SHAPE_old32        { .timeout = PLACE_OLD32 }
+
+/* An architecture's numbers are a list of is(number, shape). */
+#define PLACE_CASE(number, shape)                              \
+	case number:                                           \
+		*io = (struct place_io)PLACE_SHAPE_##shape;    \
+		return true;
+
 struct place_args {
 	__u64 a[6];
 };
+
+static __always_inline bool place_io_native(__u32 nr, struct place_io *io);
+static __always_inline bool place_io_ia32(__u32 nr, struct place_io *io);
 
 #if defined(__TARGET_ARCH_x86)
 
 #define PLACE_TS_COMPAT 0x2 /* thread_info.status: in a 32-bit system call */
 
-/* The numbers of arch/x86/entry/syscalls/syscall_64.tbl. */
-static __always_inline bool place_io_native(__u32 nr, struct place_io *io)
-{
-	switch (nr) {
-	case 7: /* poll */
-		*io = (struct place_io){ .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_MS };
-		return true;
-	case 23: /* select */
-		*io = (struct place_io){ .nfds_arg = 1, .timeout_arg = 5, .timeout = PLACE_TIMEVAL };
-		return true;
-	case 208: /* io_getevents */
-	case 333: /* io_pgetevents */
-		*io = (struct place_io){ .timeout_arg = 5, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 232: /* epoll_wait */
-	case 281: /* epoll_pwait */
-		*io = (struct place_io){ .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_MS };
-		return true;
-	case 270: /* pselect6 */
-		*io = (struct place_io){ .nfds_arg = 1, .timeout_arg = 5, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 271: /* ppoll */
-		*io = (struct place_io){ .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 426: /* io_uring_enter */
-		*io = (struct place_io){ .fd_arg = 1, .timeout = PLACE_URING };
-		return true;
-	case 441: /* epoll_pwait2 */
-		*io = (struct place_io){ .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_TIMESPEC };
-		return true;
-	}
-	return false;
-}
+/* arch/x86/entry/syscalls/syscall_64.tbl */
+#define PLACE_NATIVE(is)                                                                                      \
+	is(7, poll) is(23, select) is(208 /* io_getevents */, getevents) is(232, epoll_wait) is(270, pselect6) \
+	is(271, ppoll) is(281 /* epoll_pwait */, epoll_wait) is(333 /* io_pgetevents */, getevents)            \
+	is(426 /* io_uring_enter */, uring) is(441, epoll_pwait2)
 
 /* syscall_32.tbl. 64-bit time variants point to 64-bit timespecs, the old ones to 32-bit ones. */
-static __always_inline bool place_io_ia32(__u32 nr, struct place_io *io)
-{
-	switch (nr) {
-	case 168: /* poll */
-		*io = (struct place_io){ .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_MS };
-		return true;
-	case 82: /* select (one pointer to a struct of arguments) */
-	case 142: /* _newselect */
-	case 247: /* io_getevents */
-	case 308: /* pselect6 */
-	case 309: /* ppoll */
-		*io = (struct place_io){ .timeout = PLACE_OLD32 };
-		return true;
-	case 256: /* epoll_wait */
-	case 319: /* epoll_pwait */
-		*io = (struct place_io){ .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_MS };
-		return true;
-	case 413: /* pselect6_time64 */
-		*io = (struct place_io){ .nfds_arg = 1, .timeout_arg = 5, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 414: /* ppoll_time64 */
-		*io = (struct place_io){ .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 426: /* io_uring_enter */
-		*io = (struct place_io){ .fd_arg = 1, .timeout = PLACE_URING };
-		return true;
-	case 441: /* epoll_pwait2 */
-		*io = (struct place_io){ .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_TIMESPEC };
-		return true;
-	}
-	return false;
-}
+#define PLACE_IA32(is)                                                                                        \
+	is(82 /* select: one pointer to a struct of arguments */, old32) is(142 /* _newselect */, old32)       \
+	is(168, poll) is(247 /* io_getevents */, old32) is(256, epoll_wait) is(308 /* pselect6 */, old32)      \
+	is(309 /* ppoll */, old32) is(319 /* epoll_pwait */, epoll_wait) is(413 /* _time64 */, pselect6)       \
+	is(414 /* _time64 */, ppoll) is(426 /* io_uring_enter */, uring) is(441, epoll_pwait2)
 
 /* Returns false where the thread is not in a system call. After SYSCALL the hardware leaves the return address in cx, so
  * cx == ip; a page fault leaves its error code in orig_ax, and 7 is both "write fault in user mode" and poll. */
@@ -154,36 +119,10 @@ static __always_inline bool place_fault(struct pt_regs *regs)
 
 /* include/uapi/asm-generic/unistd.h. 32-bit tasks number differently and are not covered: their numbers are all larger
  * than any in this table's reach or mean other calls, so they are told by pstate's mode bit and left out. */
-static __always_inline bool place_io_native(__u32 nr, struct place_io *io)
-{
-	switch (nr) {
-	case 4: /* io_getevents */
-	case 292: /* io_pgetevents */
-		*io = (struct place_io){ .timeout_arg = 5, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 22: /* epoll_pwait */
-		*io = (struct place_io){ .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_MS };
-		return true;
-	case 72: /* pselect6 */
-		*io = (struct place_io){ .nfds_arg = 1, .timeout_arg = 5, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 73: /* ppoll */
-		*io = (struct place_io){ .nfds_arg = 2, .timeout_arg = 3, .timeout = PLACE_TIMESPEC };
-		return true;
-	case 426: /* io_uring_enter */
-		*io = (struct place_io){ .fd_arg = 1, .timeout = PLACE_URING };
-		return true;
-	case 441: /* epoll_pwait2 */
-		*io = (struct place_io){ .fd_arg = 1, .timeout_arg = 4, .timeout = PLACE_TIMESPEC };
-		return true;
-	}
-	return false;
-}
-
-static __always_inline bool place_io_ia32(__u32 nr, struct place_io *io)
-{
-	return false;
-}
+#define PLACE_NATIVE(is)                                                                                      \
+	is(4 /* io_getevents */, getevents) is(22 /* epoll_pwait */, epoll_wait) is(72, pselect6) is(73, ppoll) \
+	is(292 /* io_pgetevents */, getevents) is(426 /* io_uring_enter */, uring) is(441, epoll_pwait2)
+#define PLACE_IA32(is)
 
 #define PLACE_PSTATE_32 0x10
 
@@ -213,6 +152,22 @@ static __always_inline bool place_fault(struct pt_regs *regs)
 }
 
 #endif
+
+static __always_inline bool place_io_native(__u32 nr, struct place_io *io)
+{
+	switch (nr) {
+		PLACE_NATIVE(PLACE_CASE)
+	}
+	return false;
+}
+
+static __always_inline bool place_io_ia32(__u32 nr, struct place_io *io)
+{
+	switch (nr) {
+		PLACE_IA32(PLACE_CASE)
+	}
+	return false;
+}
 
 static __always_inline __u64 place_arg(const struct place_args *args, __u8 n)
 {
