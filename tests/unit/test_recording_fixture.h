@@ -121,7 +121,7 @@ static inline void fixture_span(struct fixture_view *w, uint32_t lane, enum span
 	struct lane *l = &w->lanes[lane];
 
 	w->spans[w->n_spans++] = (struct timeline_span){ .lane = lane, .kind = kind, .start_ns = FIXTURE_AT(start_us),
-							 .end_ns = FIXTURE_AT(end_us), .net_ns = -1, .value = -1,
+							 .end_ns = FIXTURE_AT(end_us), .net_ns = -1, .timeout_ns = -1, .value = -1,
 							 .slow = end_us - start_us > 50000 && kind == SPAN_TICK };
 	l->spans++;
 	l->first_ns = FIXTURE_AT(start_us) < l->first_ns ? FIXTURE_AT(start_us) : l->first_ns;

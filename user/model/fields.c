@@ -47,6 +47,7 @@ static const char *event_word(int v)
 #define INTEGER(member) FIELD(FIELD_INTEGER, #member, member)
 #define FD(member) FIELD(FIELD_FD, #member, member)
 #define UNSIGNED(member) FIELD(FIELD_UNSIGNED, #member, member)
+#define POSITIVE(member) FIELD(FIELD_POSITIVE, #member, member)
 #define FLAG(member) FIELD(FIELD_FLAG, #member, member)
 #define TEXT(member) FIELD(FIELD_TEXT, #member, member)
 #define STRING(member) FIELD(FIELD_STRING, #member, member)
@@ -102,7 +103,7 @@ static const struct field source[] = {
 	FIELD(FIELD_INTEGER, "clock_board_ns", clock.board_ns), FIELD(FIELD_REAL, "clock_drift_ppm", clock.drift_ppm),
 	FIELD(FIELD_REAL, "clock_drift_error_ppm", clock.drift_error_ppm), FIELD(FIELD_COUNT, "clock_error_ns", clock.error_ns),
 	FIELD(FIELD_UNSIGNED, "clock_samples", clock.samples),
-	UNSIGNED(hz), FLAG(hz_measured), INTEGER(lost_frames), INTEGER(lost_events), INTEGER(lost_bytes), INTEGER(gaps),
+	POSITIVE(hz), FLAG(hz_measured), INTEGER(lost_frames), INTEGER(lost_events), INTEGER(lost_bytes), INTEGER(gaps),
 	INTEGER(gaps_uncounted), INTEGER(resets), INTEGER(orphans), INTEGER(untracked), UNSIGNED(bytes), UNSIGNED(events),
 	UNSIGNED(garbage), UNSIGNED(resyncs), UNSIGNED(console), REAL(silent_s), REAL(uncertainty_us), FLAG(from_sums),
 };
@@ -130,7 +131,7 @@ static const struct field cause[] = {
 
 #define RECORD struct loop_event
 static const struct field event[] = {
-	WORD("kind", kind, event_word, EVENT_GAP + 1), REAL(ts), UNSIGNED(mono_ns), TEXT(comm), TEXT(thread), STRING(runtime),
+	WORD("kind", kind, event_word, EVENT_GAP + 1), REAL(ts), POSITIVE(mono_ns), TEXT(comm), TEXT(thread), STRING(runtime),
 	REAL(timeout_us), FIELD(FIELD_INTEGER, "n", count), STRING(what),
 };
 #undef RECORD

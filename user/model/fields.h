@@ -16,6 +16,7 @@ enum field_kind {
 	FIELD_INTEGER, /* int64_t; all values are known ones */
 	FIELD_FD,      /* int; negative: unknown */
 	FIELD_UNSIGNED, /* unsigned of 32 or 64 bits, by size */
+	FIELD_POSITIVE, /* uint64_t; 0: unknown */
 	FIELD_FLAG,    /* bool */
 	FIELD_TEXT,    /* char[size], ended by a NUL or its size; "": unknown */
 	FIELD_STRING,  /* const char *, borrowed; NULL, "": unknown */

@@ -115,7 +115,8 @@ static int get_columns(struct unpacked *u, const uint8_t *p, const uint8_t *end)
 	return p == end ? 0 : -EBADMSG;
 }
 
-static int place_entries(struct unpacked *u)
+/* None begins before the base. */
+static int place_entries(struct unpacked *u, uint64_t base)
 {
 	size_t at = 0;
 
@@ -128,7 +129,7 @@ static int place_entries(struct unpacked *u)
 			e->lane = u->sections[i].lane;
 			e->kind = u->sections[i].kind;
 			e->start += end;
-			if (e->start >= SPAN_CHUNK_TIME_MAX || e->length >= SPAN_CHUNK_TIME_MAX || e->then >= SPAN_CHUNK_TIME_MAX)
+			if (e->start < base || e->start >= SPAN_CHUNK_TIME_MAX || e->length >= SPAN_CHUNK_TIME_MAX || e->then >= SPAN_CHUNK_TIME_MAX)
 				return -EBADMSG;
 			end = e->start + e->length + e->then;
 		}
@@ -166,7 +167,7 @@ int span_chunk_unpack(const void *bytes, size_t n, size_t raw, uint64_t base, si
 	if (!err)
 		err = get_columns(u, p, plain + raw);
 	if (!err)
-		err = place_entries(u);
+		err = place_entries(u, base);
 	if (err) {
 		span_unpacked_free(&u->pub);
 		return err;

@@ -6,8 +6,8 @@
  * to the wall clock once, when the recording began. A wall clock that is set or slewed meanwhile moves nothing. Board clocks are
  * fitted to it (model/clock.h), so the line never runs backwards on a lane.
  *
- * Spans of one lane do not overlap, but for marks and gaps, which lie on top of others. What lies between the spans of a lane is
- * not known to be anything. Strings are raw bytes that a target chose: hostile, NUL-terminated; "" where unknown.
+ * Spans of one lane do not overlap, but for marks and gaps, which lie on top of others, and where a board contradicts itself. What
+ * lies between the spans of a lane is not known to be anything. Strings are raw bytes that a target chose: hostile, NUL-terminated; "" where unknown.
  */
 #ifndef LOOPSCOPE_MODEL_TIMELINE_H
 #define LOOPSCOPE_MODEL_TIMELINE_H
@@ -65,6 +65,7 @@ struct timeline_span {
 	bool unsure;  /* something was lost within: it may have begun or ended elsewhere */
 	int64_t start_ns, end_ns; /* start <= end */
 	int64_t net_ns; /* its own time, interrupts taken out; -1 unknown, or the same as its length */
+	int64_t timeout_ns; /* IO_WAIT: the longest that it would have waited; -1 for ever, or unknown */
 	int64_t value;  /* IO_WAIT: events it returned, MARK: its value, GAP: how many were lost; -1 unknown (a mark's is what it is) */
 };
 

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * recording_replay.c - what was reported, once more. Intervals, slow ticks and events have numbers of one sequence: three
+ * questions, each in the order of its numbers, and the least goes first.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/cleanup.h"
+#include "source/recording_internal.h"
+
+enum row_kind { ROW_INTERVAL, ROW_SLOW_TICK, ROW_EVENT, ROW_KINDS };
+
+struct replay {
+	struct recording *r;
+	const struct recording_select *sel;
+	const struct recording_replay *to;
+	struct fault *f;
+	sqlite3_stmt *rows[ROW_KINDS], *loops, *tasks, *states;
+	bool more[ROW_KINDS];
+	struct rec_lists lists;
+	struct arena arena; /* of what is handed on now */
+	struct loop_record *loop_records;
+	struct task_record *task_records;
+	struct source_record *source_records;
+	size_t loop_cap, task_cap, source_cap;
+};
+
+static int row_fault(struct replay *p, int err)
+{
+	return err == -ENOMEM ? fault(p->f, err, EXIT_FAILED, "out of memory") : err == -EBADMSG ? rec_damaged(p->r, p->f) : err;
+}
+
+static int advance(struct replay *p, enum row_kind k)
+{
+	int err = rec_step(p->r, p->rows[k], p->f);
+
+	p->more[k] = err == 1;
+	return err < 0 ? err : 0;
+}
+
+/* Room for one more. */
+static void *room(void *array, size_t n, size_t *cap, size_t size)
+{
+	void *p;
+
+	if (n < *cap)
+		return array;
+	p = reallocarray(array, *cap ? 2 * *cap : 16, size);
+	if (p)
+		*cap = *cap ? 2 * *cap : 16;
+	return p;
+}
+
+/* --- an interval with all that belongs to it --- */
+
+static int read_loops(struct replay *p, int64_t interval, struct interval *iv)
+{
+	size_t n = 0;
+	int err;
+
+	sqlite3_bind_int64(p->loops, 1, interval);
+	while ((err = rec_step(p->r, p->loops, p->f)) == 1) {
+		struct loop_record *rec = room(p->loop_records, n, &p->loop_cap, sizeof(*rec));
+		uint32_t lane;
+
+		if (!rec || n == RECORDING_LOOPS_MAX || !rec_lane_index(p->r, sqlite3_column_int64(p->loops, 1), &lane)) {
+			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
+			break;
+		}
+		p->loop_records = rec;
+		if (!rec_wants(p->sel, lane))
+			continue;
+		rec += n;
+		*rec = (struct loop_record){ .id = p->r->lanes[lane].id, .source = p->r->sources[p->r->lanes[lane].source].pub.kind };
+		err = row_fault(p, rec_row_fields(p->loops, 2, &loop_who_fields, rec, &p->arena));
+		if (!err)
+			err = row_fault(p, rec_row_fields(p->loops, 2 + (int)loop_who_fields.n, &loop_fields, rec, &p->arena));
+		if (!err)
+			err = rec_read_loop_lists(p->r, &p->lists, interval, sqlite3_column_int64(p->loops, 0), rec, p->f);
+		if (err)
+			break;
+		n++;
+	}
+	sqlite3_reset(p->loops);
+	iv->loops = p->loop_records;
+	iv->n_loops = n;
+	return err;
+}
+
+static bool wants_task(const struct replay *p, uint32_t lane)
+{
+	const struct lane *l = &p->r->lanes[lane];
+
+	return rec_wants(p->sel, lane) || (l->parent != LANE_NONE && rec_wants(p->sel, l->parent));
+}
+
+static int read_tasks(struct replay *p, int64_t interval, struct interval *iv)
+{
+	size_t n = 0;
+	int err;
+
+	sqlite3_bind_int64(p->tasks, 1, interval);
+	while ((err = rec_step(p->r, p->tasks, p->f)) == 1) {
+		struct task_record *rec = room(p->task_records, n, &p->task_cap, sizeof(*rec));
+		uint32_t lane;
+
+		if (!rec || n == RECORDING_LOOPS_MAX || !rec_lane_index(p->r, sqlite3_column_int64(p->tasks, 0), &lane)) {
+			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
+			break;
+		}
+		p->task_records = rec;
+		if (!wants_task(p, lane))
+			continue;
+		rec += n;
+		*rec = (struct task_record){ .source = p->r->sources[p->r->lanes[lane].source].pub.kind };
+		err = row_fault(p, rec_row_fields(p->tasks, 1, &task_fields, rec, &p->arena));
+		if (err)
+			break;
+		n++;
+	}
+	sqlite3_reset(p->tasks);
+	iv->tasks = p->task_records;
+	iv->n_tasks = n;
+	return err;
+}
+
+static int read_states(struct replay *p, int64_t interval, uint32_t source, struct interval *iv)
+{
+	size_t n = 0;
+	int err;
+
+	sqlite3_bind_int64(p->states, 1, interval);
+	while ((err = rec_step(p->r, p->states, p->f)) == 1) {
+		struct source_record *rec = room(p->source_records, n, &p->source_cap, sizeof(*rec));
+
+		if (!rec || n == RECORDING_SOURCES_MAX) {
+			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
+			break;
+		}
+		p->source_records = rec;
+		rec += n;
+		*rec = (struct source_record){ .source = p->r->sources[source].pub.kind };
+		err = row_fault(p, rec_row_fields(p->states, 0, &source_fields, rec, &p->arena));
+		if (err)
+			break;
+		n++;
+	}
+	sqlite3_reset(p->states);
+	iv->sources = p->source_records;
+	iv->n_sources = n;
+	return err;
+}
+
+static int interval(struct replay *p)
+{
+	sqlite3_stmt *s = p->rows[ROW_INTERVAL];
+	int64_t id = sqlite3_column_int64(s, 0);
+	struct interval iv = { 0 };
+	uint32_t source;
+	int err;
+
+	if (!rec_source_index(p->r, sqlite3_column_int64(s, 1), &source))
+		return rec_damaged(p->r, p->f);
+	if (!rec_within(p->sel, sqlite3_column_int64(s, 2)))
+		return 0;
+	err = row_fault(p, rec_row_fields(s, 3, &interval_fields, &iv, &p->arena));
+	if (!err)
+		err = read_loops(p, id, &iv);
+	if (!err)
+		err = read_tasks(p, id, &iv);
+	if (!err)
+		err = read_states(p, id, source, &iv);
+	return err ? err : p->to->interval(p->to->arg, source, &iv);
+}
+
+/* --- single ticks --- */
+
+static int slow_tick(struct replay *p)
+{
+	sqlite3_stmt *s = p->rows[ROW_SLOW_TICK];
+	struct slow_tick t = { 0 };
+	uint32_t lane;
+	int err;
+
+	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
+		return rec_damaged(p->r, p->f);
+	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, sqlite3_column_int64(s, 2)))
+		return 0;
+	t.id = p->r->lanes[lane].id;
+	t.source = p->r->sources[p->r->lanes[lane].source].pub.kind;
+	err = row_fault(p, rec_row_fields(s, 3, &slow_tick_fields, &t, &p->arena));
+	if (!err)
+		err = rec_read_causes(p->r, &p->lists, sqlite3_column_int64(s, 0), &t, &p->arena, p->f);
+	return err ? err : p->to->slow_tick(p->to->arg, p->r->lanes[lane].source, &t);
+}
+
+static int event(struct replay *p)
+{
+	sqlite3_stmt *s = p->rows[ROW_EVENT];
+	struct loop_event e = { 0 };
+	uint32_t lane;
+	int err;
+
+	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
+		return rec_damaged(p->r, p->f);
+	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, sqlite3_column_int64(s, 2)))
+		return 0;
+	e.id = p->r->lanes[lane].id;
+	e.source = p->r->sources[p->r->lanes[lane].source].pub.kind;
+	err = row_fault(p, rec_row_fields(s, 3, &event_fields, &e, &p->arena));
+	if (err)
+		return err;
+	if (!e.what[0])
+		e.what = NULL;
+	return p->to->event(p->to->arg, p->r->lanes[lane].source, &e);
+}
+
+/* --- the whole --- */
+
+static int open_rows(struct replay *p)
+{
+	_cleanup_free_ char *columns_i = rec_columns(&interval_fields, "i"), *columns_t = rec_columns(&slow_tick_fields, "t"),
+			    *columns_e = rec_columns(&event_fields, "e");
+	int err;
+
+	if (!columns_i || !columns_t || !columns_e)
+		return row_fault(p, -ENOMEM);
+	err = rec_prepare(p->r, &p->rows[ROW_INTERVAL], p->f, "SELECT i.id, i.source, i.at_ns%s FROM interval i ORDER BY i.id", columns_i);
+	if (!err)
+		err = rec_prepare(p->r, &p->rows[ROW_SLOW_TICK], p->f, "SELECT t.id, t.lane, t.end_ns%s FROM slow_tick t ORDER BY t.id", columns_t);
+	if (!err)
+		err = rec_prepare(p->r, &p->rows[ROW_EVENT], p->f, "SELECT e.id, e.lane, e.at_ns%s FROM event e ORDER BY e.id", columns_e);
+	return err;
+}
+
+static int open_parts(struct replay *p)
+{
+	_cleanup_free_ char *who = rec_columns(&loop_who_fields, "w"), *loop = rec_columns(&loop_fields, "p"),
+			    *task = rec_columns(&task_fields, "t"), *state = rec_columns(&source_fields, "s");
+	int err;
+
+	if (!who || !loop || !task || !state)
+		return row_fault(p, -ENOMEM);
+	err = rec_prepare(p->r, &p->loops, p->f,
+			  "SELECT p.place, w.lane%s%s FROM loop p LEFT JOIN who w ON w.id = p.who WHERE p.interval = ? ORDER BY p.place", who, loop);
+	if (!err)
+		err = rec_prepare(p->r, &p->tasks, p->f, "SELECT t.lane%s FROM task t WHERE t.interval = ? ORDER BY t.place", task);
+	if (!err) /* the first comma is one too many here */
+		err = rec_prepare(p->r, &p->states, p->f, "SELECT %s FROM state s WHERE s.interval = ? ORDER BY s.place", state + 1);
+	return err ? err : rec_lists_open(p->r, &p->lists, p->f);
+}
+
+static void close_all(struct replay *p)
+{
+	for (int k = 0; k < ROW_KINDS; k++)
+		sqlite3_finalize(p->rows[k]);
+	sqlite3_finalize(p->loops);
+	sqlite3_finalize(p->tasks);
+	sqlite3_finalize(p->states);
+	rec_lists_close(&p->lists);
+	arena_free(&p->arena);
+	free(p->loop_records);
+	free(p->task_records);
+	free(p->source_records);
+}
+
+static int run(struct replay *p)
+{
+	static int (*const hand_on[])(struct replay *) = { interval, slow_tick, event };
+	int err = 0;
+
+	for (int k = 0; k < ROW_KINDS && !err; k++)
+		err = advance(p, (enum row_kind)k);
+	while (!err) {
+		int next = -1;
+
+		for (int k = 0; k < ROW_KINDS; k++)
+			if (p->more[k] && (next < 0 || sqlite3_column_int64(p->rows[k], 0) < sqlite3_column_int64(p->rows[next], 0)))
+				next = k;
+		if (next < 0)
+			break;
+		err = hand_on[next](p);
+		arena_reset(&p->arena);
+		if (!err)
+			err = advance(p, (enum row_kind)next);
+	}
+	return err;
+}
+
+int recording_replay(struct recording *r, const struct recording_select *s, const struct recording_replay *to, struct fault *f)
+{
+	struct replay p = { .r = r, .sel = s, .to = to, .f = f };
+	int err = open_rows(&p);
+
+	if (!err)
+		err = open_parts(&p);
+	if (!err)
+		err = run(&p);
+	close_all(&p);
+	return err;
+}
