@@ -16,7 +16,8 @@ const volatile bool ls_only_targets = false; /* attach, run: only processes in l
 const volatile __u32 ls_self_tgid = 0;       /* our own process is not observed */
 const volatile __u64 ls_max_threads = 65536; /* storage is never given to more at a time: bounded kernel memory */
 const volatile bool ls_measure = false;      /* edges may be measured: the parts that single ticks need are in use */
-const volatile bool ls_stream = false;       /* every edge goes to ls_events */
+const volatile bool ls_stream = false;       /* every turn goes to ls_events */
+const volatile __u64 ls_stream_mark = 0;     /* so many bytes waiting there are too many */
 const volatile __u64 ls_slow_ns = 0;         /* ticks at least so long are sent; 0: none */
 
 __u64 ls_n_threads = 0; /* that have storage now */
@@ -28,6 +29,7 @@ extern const volatile __u32 ls_self_tgid;
 extern const volatile __u64 ls_max_threads;
 extern const volatile bool ls_measure;
 extern const volatile bool ls_stream;
+extern const volatile __u64 ls_stream_mark;
 extern const volatile __u64 ls_slow_ns;
 extern __u64 ls_n_threads;
 extern __u32 ls_edges;

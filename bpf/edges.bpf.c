@@ -33,10 +33,11 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct ls_thread *t = thread_of(p, now);
+	struct ls_turn turn = {};
 	struct ls_ticks *k;
-	__u64 start, exit_ns, blocked, since;
-	int own, was, was_empty, home;
-	bool waits;
+	__u64 start, blocked, since;
+	int own, was, home;
+	bool waits, again;
 	__u8 state;
 
 	if (!t || !ls_edges) /* being let go: the returns may be gone already */
@@ -50,14 +51,15 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	}
 	if (t->state == LS_NONE)
 		acct_begin_running(t, now);
-	if (t->edges != ls_edges) { /* a new beginning: what was open when the edges went away is not known */
+	again = t->edges != ls_edges;
+	if (again) { /* a new beginning: what was open when the edges went away is not known */
 		k->tick.start_ns = 0;
 		k->call = LS_CALL_NONE;
 		k->empty = 0;
 	}
 	start = k->tick.start_ns;
-	exit_ns = k->exit_ns;
-	was_empty = k->empty;
+	if (ls_stream)
+		stream_turn(&turn, k);
 	waits = acct_waiting(t);
 	seq_step(&t->seq);
 	seq_step(&k->seq);
@@ -82,19 +84,8 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 		send_slow(p, t, k);
 	if (entry_only)
 		ticks_entered(k, t);
-	if (!ls_stream || was == TICKS_NESTED || was == TICKS_MERGED)
-		return 0;
-	if (was == TICKS_ENDED && was_empty) { /* held back until it was known that a tick followed */
-		send_edge(p, k, LS_EV_IO_END, exit_ns, 0, 0);
-		send_edge(p, k, LS_EV_TICK_START, exit_ns, 0, 0);
-	}
-	if (was == TICKS_ENDED)
-		send_edge(p, k, LS_EV_TICK_END, t->last_ns, 0, 0);
-	if (!k->started) {
-		k->started = 1;
-		send_edge(p, k, LS_EV_LOOP_START, t->last_ns, 0, 0);
-	}
-	send_edge(p, k, LS_EV_IO_START, t->last_ns, place->timeout_ns, 0);
+	if (ls_stream)
+		stream_entered(p, t, k, &turn, was, again);
 	return 0;
 }
 
@@ -112,6 +103,8 @@ static __always_inline int io_exit(struct task_struct *p, __s64 ret)
 		k->call = LS_CALL_NONE;
 		if ((t->flags & (LS_F_IN_IO | LS_F_ENTRY_ONLY)) != LS_F_IN_IO)
 			return 0;
+		if (ls_stream)
+			stream_entry_missed(p, k);
 		ticks_entry_missed(k, t);
 	}
 	end_io(p, t, k, bpf_ktime_get_ns(), ret);

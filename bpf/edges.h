@@ -8,6 +8,7 @@
 #include "bpf/begin.h"
 #include "bpf/maps.h"
 #include "bpf/place.h"
+#include "bpf/stream.h"
 #include "bpf/ticks.h"
 #include "bpf/waiters.h"
 
@@ -51,29 +52,6 @@ static __always_inline __s32 take_stack(void *ctx, struct ls_ticks *k, __u64 now
 	return id;
 }
 
-static __always_inline void send_edge(struct task_struct *p, struct ls_ticks *k, __u32 type, __u64 ns, __u64 timeout_ns,
-				      __s64 n)
-{
-	struct ls_edge *e;
-
-	if (!ls_stream)
-		return;
-	k->event_seq++;
-	e = bpf_ringbuf_reserve(&ls_events, sizeof(*e), 0);
-	if (!e) {
-		count(LS_C_EVENTS_LOST);
-		return;
-	}
-	e->type = type;
-	e->seq = k->event_seq;
-	e->tid = p->pid;
-	e->tgid = p->tgid;
-	e->ns = ns;
-	e->timeout_ns = timeout_ns;
-	e->count = n;
-	bpf_ringbuf_submit(e, 0);
-}
-
 /* The loop's own IO wait has ended. */
 static __always_inline void end_io(struct task_struct *p, struct ls_thread *t, struct ls_ticks *k, __u64 now, __s64 ret)
 {
@@ -87,20 +65,16 @@ static __always_inline void end_io(struct task_struct *p, struct ls_thread *t, s
 	seq_step(&t->seq);
 	if (waits) /* its switch-in was missed */
 		wait_left(t->wait_cpu);
-	/* An empty poll may belong to the wait that follows: it ends no wait in the stream. */
-	if (!ls_stream || k->empty)
-		return;
-	send_edge(p, k, LS_EV_IO_END, t->last_ns, 0, ret);
-	send_edge(p, k, LS_EV_TICK_START, t->last_ns, 0, 0);
 }
 
 static __always_inline void stop_loop(struct task_struct *p, struct ls_ticks *k, __u64 now)
 {
 	if (!k->started)
 		return;
+	if (ls_stream)
+		stream_stopped(p, k, now);
 	k->started = 0;
 	k->tick.start_ns = 0;
-	send_edge(p, k, LS_EV_LOOP_STOP, now, 0, 0);
 }
 
 static __always_inline bool asks_poll(const struct acct_place *place)
@@ -247,7 +221,8 @@ static __always_inline void send_slow(struct task_struct *p, const struct ls_thr
 		count(LS_C_SLOW_LOST);
 		return;
 	}
-	bpf_ringbuf_submit(s, 0);
+	/* Behind turns that wait to be fetched, the kernel would wake nobody by itself. */
+	bpf_ringbuf_submit(s, ls_stream ? BPF_RB_FORCE_WAKEUP : 0);
 }
 
 #endif

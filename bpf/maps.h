@@ -75,7 +75,7 @@ struct ls_map_stacks {
 };
 LS_MAP struct ls_map_stacks ls_stacks SEC(".maps");
 
-/* struct ls_edge and ls_slow. Resized to a page where ticks are not measured. */
+/* struct ls_turn and ls_slow. Resized: to a page where ticks are not measured, to more where each of them is told. */
 struct ls_map_events {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 23);
@@ -139,12 +139,17 @@ static __always_inline __u32 seq_read(__u32 *seq)
 #endif
 }
 
-static __always_inline void count(__u32 which)
+static __always_inline void count_more(__u32 which, __u32 more)
 {
 	__u64 *n = bpf_map_lookup_elem(&ls_counters, &which);
 
 	if (n)
-		(*n)++;
+		*n += more;
+}
+
+static __always_inline void count(__u32 which)
+{
+	count_more(which, 1);
 }
 
 #endif

@@ -137,6 +137,19 @@ static __always_inline bool stalled(const struct ls_ticks *k, const struct ls_th
 	return now > k->tick.start_ns && now - k->tick.start_ns >= ls_slow_ns;
 }
 
+/* For the event stream. An edge that comes while this is read shows as no tick. */
+static __always_inline void tell_turn(struct ls_turn *turn, struct task_struct *p, const struct ls_thread *t, struct ls_ticks *k)
+{
+	__u32 seq = seq_read(&k->seq);
+
+	turn->seq = k->event_seq;
+	turn->tid = p->pid;
+	turn->tgid = p->tgid;
+	stream_turn(turn, k);
+	if (seq & 1 || seq_read(&k->seq) != seq || !k->started || k->empty || (ls_edges && t->edges != ls_edges))
+		turn->io_end_ns = 0;
+}
+
 /* k and t are read one after the other: a tick that ends in between shows as one that is about to end. */
 SEC("iter/task")
 int ls_pulse_walk(struct bpf_iter__task *ctx)
@@ -166,6 +179,8 @@ int ls_pulse_walk(struct bpf_iter__task *ctx)
 	pulse.tgid = p->tgid;
 	pulse.generation = t->generation;
 	pulse.waits = k->io_waits + k->empty_polls;
+	if (ls_stream)
+		tell_turn(&pulse.turn, p, t, k);
 	if (stalled(k, t, pulse.now_ns) && copy_whole(&s->t, t)) {
 		if (acct_waiting(&s->t)) {
 			ring = bpf_map_lookup_elem(&ls_cpus, &s->t.wait_cpu);

@@ -164,6 +164,7 @@ ACCT_FN int ticks_entered(struct ls_ticks *k, const struct ls_thread *t)
 		return 0;
 	k->call = LS_CALL_ENTERED;
 	k->exit_ns = t->last_ns;
+	k->ret = LS_RET_UNKNOWN;
 	ticks_open(k, t, -1);
 	return 0;
 }
@@ -195,6 +196,7 @@ ACCT_FN int ticks_exit(struct ls_ticks *k, const struct ls_thread *t, __s64 ret,
 	call = now - k->call_ns;
 	k->call = LS_CALL_NONE;
 	k->exit_ns = now;
+	k->ret = ret;
 	k->empty = ret == 0 && k->timeout_ns == 0;
 	ticks_epoch(k, epoch);
 	if (ret > 0)

@@ -195,8 +195,10 @@ struct ls_ticks {
 	__u8 empty; /* the last wait was an empty poll: timeout 0, nothing returned */
 	__u8 started; /* loop_start was sent */
 	__u8 pad0;
+	__s32 ret; /* of the last call: as in struct ls_turn */
+	__u32 pad1;
 	__u32 epoch; /* of the maxima */
-	__u32 event_seq; /* of the event stream: counts the lost ones too */
+	__u32 event_seq; /* of the event stream: how many events there have been, the lost ones too */
 	__u64 io_ns;     /* the wait began: the first of a row of empty polls */
 	__u64 call_ns;   /* this call began */
 	__u64 exit_ns;   /* the last call ended */
@@ -234,24 +236,37 @@ enum ls_call {
 	LS_CALL_ENTERED = 3, /* own, of which only the entry is seen: may be over already */
 };
 
-/* Through the ring buffer ls_events. */
+/* Through the ring buffer ls_events. Append only. */
 enum ls_event_type {
 	LS_EV_SLOW = 1,       /* struct ls_slow */
-	LS_EV_LOOP_START = 2, /* struct ls_edge for these */
-	LS_EV_TICK_START = 3,
-	LS_EV_IO_START = 4,
-	LS_EV_IO_END = 5,
-	LS_EV_TICK_END = 6,
-	LS_EV_LOOP_STOP = 7,
+	LS_EV_LOOP_START = 2, /* struct ls_turn for these */
+	LS_EV_TURN = 3,
+	LS_EV_AGAIN = 4,
+	LS_EV_LOOP_STOP = 5,
 };
 
-struct ls_edge {
+/*
+ * What the event stream is made of: one record for an IO wait and the tick that it led to, sent when the tick ends and the next
+ * wait begins. So a loop that sleeps has told everything.
+ *
+ * type       | stands for                                                             | events
+ * -----------+------------------------------------------------------------------------+-------
+ * LOOP_START | loop_start, io_start: end_ns                                           | 2
+ * TURN       | io_end, tick_start: io_end_ns; tick_end, io_start: end_ns              | 4
+ * AGAIN      | edges were let go, and are back: io_start: end_ns                      | 1
+ * LOOP_STOP  | in a tick: io_end, tick_start: io_end_ns; loop_stop: end_ns            | 3, else 1
+ *
+ * A time of 0: that edge was not seen.
+ */
+struct ls_turn {
 	__u32 type; /* enum ls_event_type */
-	__u32 seq;  /* per thread; a gap is what was lost */
+	__u32 seq;  /* per thread: how many events came before it, the lost ones too */
 	__u32 tid, tgid;
-	__u64 ns;
-	__u64 timeout_ns; /* IO_START */
-	__s64 count;      /* IO_END: events, or a negative errno */
+	__u64 io_start_ns, io_end_ns, end_ns;
+	__u64 timeout_ns;      /* of the wait; of a row of polls that counts as one, the last one's */
+	__u64 next_timeout_ns; /* of the wait that begins at end_ns */
+	__s32 count;           /* what the wait returned: events, or a negative errno, or LS_RET_UNKNOWN */
+	__u32 pad;
 };
 
 struct ls_slow {
@@ -279,6 +294,7 @@ struct ls_pulse {
 	__u32 generation;
 	__u32 stalled;
 	__u64 waits; /* IO waits and empty polls, ever */
+	struct ls_turn turn; /* the one in progress, as far as it is known: seq, and in a tick io_end_ns */
 };
 
 /* From the walk over measured threads: what struct ls_snap is for struct ls_thread. */
@@ -316,7 +332,7 @@ enum ls_counter {
 	LS_C_RING_FULL = 0,    /* final sums that found no room in the ring buffer */
 	LS_C_NO_STORAGE = 1,   /* a thread that could not be given storage (memory, or the limit) */
 	LS_C_TORN = 2,         /* snapshots given up after retries: the thread's sums come with the next one */
-	LS_C_EVENTS_LOST = 3,  /* edges that found no room in ls_events: their sequence numbers show where */
+	LS_C_EVENTS_LOST = 3,  /* events that found no room in ls_events: their sequence numbers show where */
 	LS_C_SLOW_LOST = 4,    /* slow ticks likewise */
 	LS_C_STACK_LOST = 5,   /* stacks that could not be taken or kept */
 	LS_NR_COUNTERS = 6,
@@ -331,7 +347,7 @@ _Static_assert(sizeof(struct ls_tick_hist) <= LS_STORAGE_MAX, "wire: ls_tick_his
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
 _Static_assert(sizeof(struct ls_cause) == 72, "wire: ls_cause");
 _Static_assert(sizeof(struct ls_slow) <= sizeof(struct ls_ticks), "wire: ls_slow is built in ls_ticks' room");
-_Static_assert(sizeof(struct ls_edge) == 40, "wire: ls_edge");
+_Static_assert(sizeof(struct ls_turn) == 64, "wire: ls_turn");
 _Static_assert(sizeof(struct ls_snap) == 48 + sizeof(struct ls_thread), "wire: ls_snap");
 
 #endif

@@ -39,6 +39,9 @@ enum {
 	BPF_F_NO_PREALLOC = 1U << 0,
 	BPF_LOCAL_STORAGE_GET_F_CREATE = 1U << 0,
 	BPF_F_USER_STACK = 1U << 8,
+	BPF_RB_NO_WAKEUP = 1U << 0,
+	BPF_RB_FORCE_WAKEUP = 1U << 1,
+	BPF_RB_AVAIL_DATA = 0,
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

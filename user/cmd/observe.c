@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 
+#include "cmd/observe_events.h"
 #include "cmd/observe_ticks.h"
 #include "lib/cleanup.h"
 #include "model/tracker.h"
@@ -18,6 +19,8 @@
 
 /* Stalls are told within the threshold + 200 ms. */
 #define PULSE_NS 100000000ull
+/* The event stream comes as fast as this. */
+#define BATCH_NS 25000000ull
 
 const char *const observe_formats[] = { "table", "json", NULL };
 const char *const observe_tick_formats[] = { "table", "json", "folded", NULL };
@@ -41,11 +44,12 @@ struct observation {
 	struct tracker *tracker;
 	struct sink *sink, *own_sink;
 	struct observe_ticks *ticks;
+	struct observe_events *events;
 	struct steal_meter steal;
 	struct loop_record *sorted;
 	/* while running */
 	struct evloop *loop;
-	struct ev_source *pulse, *events;
+	struct ev_source *pulse, *ring, *batch;
 	struct observe_pace pace;
 	uint64_t reports;
 	struct fault *f;
@@ -125,11 +129,11 @@ static int on_slow(void *arg, const struct tick_report *r)
 	return observe_ticks_slow(ob->ticks, r, ob->f);
 }
 
-static int on_edge(void *arg, const struct kernel_edge_event *e)
+static int on_turn(void *arg, const struct loop_turn *t)
 {
 	struct observation *ob = arg;
 
-	return observe_ticks_edge(ob->ticks, e, ob->f);
+	return observe_events_turn(ob->events, t, ob->f);
 }
 
 static int open_source(struct observation *ob, const struct observe_options *o, struct fault *f)
@@ -137,10 +141,12 @@ static int open_source(struct observation *ob, const struct observe_options *o, 
 	struct kernel_source_options so = o->source;
 	int err = observe_ticks_new(ob->sink, who, ob, &ob->ticks);
 
+	if (!err)
+		err = observe_events_new(ob->sink, who, ob, &ob->events);
 	if (err)
 		return err;
 	so.slow = on_slow;
-	so.edge = on_edge;
+	so.turn = on_turn;
 	so.arg = ob;
 	return kernel_source_open(&so, &ob->source, f);
 }
@@ -230,8 +236,9 @@ static void leave_loop(struct observation *ob)
 	if (!ob->loop)
 		return;
 	evloop_remove(ob->loop, ob->pulse);
-	evloop_remove(ob->loop, ob->events);
-	ob->pulse = ob->events = NULL;
+	evloop_remove(ob->loop, ob->ring);
+	evloop_remove(ob->loop, ob->batch);
+	ob->pulse = ob->ring = ob->batch = NULL;
 	ob->loop = NULL;
 }
 
@@ -242,6 +249,7 @@ void observation_close(struct observation *ob)
 	leave_loop(ob);
 	kernel_source_close(ob->source);
 	observe_ticks_free(ob->ticks);
+	observe_events_free(ob->events);
 	tracker_free(ob->tracker);
 	registry_free(ob->registry);
 	sink_free(ob->own_sink);
@@ -341,6 +349,14 @@ static int on_events(void *arg, int fd, uint32_t events)
 	return kernel_source_poll(ob->source, ob->f);
 }
 
+static int on_batch(void *arg, uint64_t expirations)
+{
+	struct observation *ob = arg;
+	int err = kernel_source_poll(ob->source, ob->f);
+
+	return err ? err : sink_flush(ob->sink, ob->f);
+}
+
 static int on_end(void *arg, uint64_t expirations)
 {
 	evloop_stop(((struct observation *)arg)->loop);
@@ -374,7 +390,9 @@ int observation_start(struct observation *ob, struct evloop *loop, struct fault 
 	if (kernel_source_measures(ob->source))
 		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, ob, &ob->pulse);
 	if (!err && kernel_source_fd(ob->source) >= 0)
-		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, &ob->events);
+		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, &ob->ring);
+	if (!err && ob->o.source.stream)
+		err = evloop_add_timer(loop, BATCH_NS, BATCH_NS, on_batch, ob, &ob->batch);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
 	return kernel_source_measure(ob->source, f);
@@ -382,7 +400,7 @@ int observation_start(struct observation *ob, struct evloop *loop, struct fault 
 
 int observation_finish(struct observation *ob, struct fault *f)
 {
-	int err = kernel_source_poll(ob->source, f);
+	int err = kernel_source_drain(ob->source, f);
 
 	if (!err && kernel_source_measures(ob->source))
 		err = observe_ticks_finish(ob->ticks, f);

@@ -3,12 +3,10 @@
 #include "cmd/observe_ticks.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <uthash.h>
 
 #include "lib/cleanup.h"
 #include "model/slow_sums.h"
@@ -17,17 +15,6 @@
 #include "registry/sysargs.h"
 
 #define WHAT_LEN 256
-#define STREAMS_MAX 65536
-
-/* A thread's place in the event stream: what comes next. */
-struct stream {
-	uint32_t tid;
-	uint32_t seq;
-	struct loop_id id;
-	char comm[LOOP_COMM_LEN], thread[LOOP_COMM_LEN];
-	const char *runtime;
-	UT_hash_handle hh;
-};
 
 struct observe_ticks {
 	struct sink *sink;
@@ -35,7 +22,6 @@ struct observe_ticks {
 	void *arg;
 	struct symbols *symbols;
 	struct slow_sums *sums;
-	struct stream *streams;
 	char what[SLOW_CAUSES_MAX][WHAT_LEN];
 };
 
@@ -62,14 +48,8 @@ int observe_ticks_new(struct sink *sink, observe_who_fn who, void *arg, struct o
 
 void observe_ticks_free(struct observe_ticks *t)
 {
-	struct stream *s, *tmp;
-
 	if (!t)
 		return;
-	HASH_ITER(hh, t->streams, s, tmp) {
-		HASH_DEL(t->streams, s);
-		free(s);
-	}
 	symbols_free(t->symbols);
 	slow_sums_free(t->sums);
 	free(t);
@@ -212,66 +192,4 @@ int observe_ticks_finish(struct observe_ticks *t, struct fault *f)
 
 	sum.causes = slow_sums_list(t->sums, &sum.n_causes);
 	return sink_slow_summary(t->sink, &sum, f);
-}
-
-/* --- the event stream --------------------------------------------------------------------------------------------------- */
-
-static struct stream *stream_of(struct observe_ticks *t, const struct kernel_edge_event *e)
-{
-	struct stream *s;
-	struct proc_info info;
-
-	HASH_FIND(hh, t->streams, &e->tid, sizeof(e->tid), s);
-	if (s)
-		return s;
-	if (HASH_COUNT(t->streams) >= STREAMS_MAX)
-		return NULL;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->tid = e->tid;
-	s->seq = e->seq - 1; /* what came before we looked is not lost */
-	s->id = (struct loop_id){ .pid = e->pid, .tid = e->tid };
-	s->runtime = "unknown";
-	if (!proc_info_read((pid_t)e->pid, &info))
-		memcpy(s->comm, info.comm, LOOP_COMM_LEN);
-	proc_thread_comm_read((pid_t)e->pid, (pid_t)e->tid, s->thread);
-	t->who(t->arg, &s->id, s->comm, &s->runtime);
-	HASH_ADD(hh, t->streams, tid, sizeof(s->tid), s);
-	return s;
-}
-
-static int send(struct observe_ticks *t, const struct stream *s, const struct kernel_edge_event *e, enum loop_event_kind kind,
-		int64_t count, struct fault *f)
-{
-	struct loop_event ev = {
-		.kind = kind,
-		.ts = wall_time(e->ns),
-		.mono_ns = e->ns,
-		.source = SOURCE_KERNEL,
-		.id = s->id,
-		.runtime = s->runtime,
-		.timeout_us = e->timeout_us,
-		.count = count,
-	};
-
-	memcpy(ev.comm, s->comm, LOOP_COMM_LEN);
-	memcpy(ev.thread, s->thread, LOOP_COMM_LEN);
-	return sink_event(t->sink, &ev, f);
-}
-
-int observe_ticks_edge(struct observe_ticks *t, const struct kernel_edge_event *e, struct fault *f)
-{
-	struct stream *s = stream_of(t, e);
-	uint32_t missing;
-	int err = 0;
-
-	if (!s)
-		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
-	missing = e->seq - s->seq - 1;
-	s->seq = e->seq;
-	/* A thread id that is used again starts counting at 1. */
-	if (missing && missing < 1u << 31)
-		err = send(t, s, e, EVENT_GAP, missing, f);
-	return err ? err : send(t, s, e, e->kind, e->count, f);
 }

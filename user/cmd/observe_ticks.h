@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * observe_ticks.h - from what the source knows of a single tick to what a sink shows: names for addresses, words for arguments,
- * who the loop is; the stream of edges with its gaps; the sums for the end.
+ * observe_ticks.h - from what the source knows of a single slow tick to what a sink shows: names for addresses, words for arguments,
+ * who the loop is; the sums for the end.
  */
 #ifndef LOOPSCOPE_CMD_OBSERVE_TICKS_H
 #define LOOPSCOPE_CMD_OBSERVE_TICKS_H
@@ -19,9 +19,8 @@ typedef void (*observe_who_fn)(void *arg, const struct loop_id *id, char comm[LO
 int observe_ticks_new(struct sink *sink, observe_who_fn who, void *arg, struct observe_ticks **ret);
 void observe_ticks_free(struct observe_ticks *t);
 
-/* The source's callbacks; a negative return ends the command, with the fault given to observe_ticks_fault(). */
+/* The source's callback; a negative return ends the command. */
 int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, struct fault *f);
-int observe_ticks_edge(struct observe_ticks *t, const struct kernel_edge_event *e, struct fault *f);
 /* At the end: where slow time went. */
 int observe_ticks_finish(struct observe_ticks *t, struct fault *f);
 

@@ -51,13 +51,18 @@ static int json_sink_slow_tick(struct sink *s, const struct slow_tick *t, struct
 	return err ? err : output_flush(js->out, f);
 }
 
-/* Flushed with the interval: there may be 100,000 a second. */
+/* Flushed by whoever knows where a batch ends: there may be 100,000 a second. */
 static int json_sink_event(struct sink *s, const struct loop_event *e, struct fault *f)
 {
 	struct json_sink *js = (struct json_sink *)s;
 
 	json_event(&js->line, e);
 	return json_line_end(&js->line, js->out, f);
+}
+
+static int json_sink_flush(struct sink *s, struct fault *f)
+{
+	return output_flush(((struct json_sink *)s)->out, f);
 }
 
 static int json_sink_slow_summary(struct sink *s, const struct slow_summary *sum, struct fault *f)
@@ -81,6 +86,7 @@ static const struct sink_ops json_sink_ops = {
 	.interval = json_sink_interval,
 	.slow_tick = json_sink_slow_tick,
 	.event = json_sink_event,
+	.flush = json_sink_flush,
 	.slow_summary = json_sink_slow_summary,
 	.free = json_sink_free,
 };

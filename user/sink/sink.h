@@ -22,6 +22,7 @@ struct sink_ops {
 	/* Records of single ticks, between the intervals; NULL: this sink has no place for them. */
 	int (*slow_tick)(struct sink *s, const struct slow_tick *t, struct fault *f);
 	int (*event)(struct sink *s, const struct loop_event *e, struct fault *f);
+	int (*flush)(struct sink *s, struct fault *f); /* so that events reach a reader now */
 	int (*slow_summary)(struct sink *s, const struct slow_summary *sum, struct fault *f); /* once, at the end */
 	void (*free)(struct sink *s);
 };
@@ -43,6 +44,11 @@ static inline int sink_slow_tick(struct sink *s, const struct slow_tick *t, stru
 static inline int sink_event(struct sink *s, const struct loop_event *e, struct fault *f)
 {
 	return s->ops->event ? s->ops->event(s, e, f) : 0;
+}
+
+static inline int sink_flush(struct sink *s, struct fault *f)
+{
+	return s->ops->flush ? s->ops->flush(s, f) : 0;
 }
 
 static inline int sink_slow_summary(struct sink *s, const struct slow_summary *sum, struct fault *f)

@@ -17,6 +17,10 @@
 #include "source/kernel_internal.h"
 #include "source/kernel_sample.h"
 
+#define BATCH 32768 /* records taken at once */
+#define BATCH_FULL (-ECANCELED)
+#define STREAM_BYTES (1u << 24) /* a second and more of 200,000 turns a second */
+
 /* Kernels before 5.18 don't hand prev_state to sched_switch: see bpf/core_fixes.h. */
 static bool switch_has_prev_state(const struct btf *btf)
 {
@@ -46,10 +50,13 @@ static int choose_programs(struct kernel_source *k, bool only, struct fault *f)
 }
 
 /* Maps that only measured edges need shrink to what the kernel accepts where there are none. */
-static void shrink_unused(struct kernel_source *k)
+static void size_maps(struct kernel_source *k)
 {
-	if (k->edges.kind != EDGES_SCHED)
+	if (k->edges.kind != EDGES_SCHED) {
+		if (k->o.stream)
+			bpf_map__set_max_entries(k->skel->maps.ls_events, STREAM_BYTES);
 		return;
+	}
 	bpf_map__set_max_entries(k->skel->maps.ls_events, (__u32)sysconf(_SC_PAGESIZE));
 	bpf_map__set_max_entries(k->skel->maps.ls_stacks, 1);
 }
@@ -67,11 +74,12 @@ static int prepare(struct kernel_source *k, struct fault *f)
 		return err;
 	if (cpus > 0)
 		bpf_map__set_max_entries(k->skel->maps.ls_cpus, (__u32)cpus);
-	shrink_unused(k);
+	size_maps(k);
 	k->skel->rodata->ls_only_targets = only;
 	k->skel->rodata->ls_self_tgid = (__u32)getpid();
 	k->skel->rodata->ls_measure = k->edges.kind != EDGES_SCHED;
 	k->skel->rodata->ls_stream = k->o.stream;
+	k->skel->rodata->ls_stream_mark = STREAM_BYTES / 4;
 	k->skel->rodata->ls_slow_ns = k->edges.kind == EDGES_SCHED ? 0 : k->o.slow_ns;
 	return 0;
 }
@@ -103,9 +111,20 @@ static int on_ended(void *arg, void *data, size_t size)
 	return 0;
 }
 
+/* A full batch ends the call: what comes in as fast as it is taken must not hold up everything else. */
 static int on_event(void *arg, void *data, size_t size)
 {
-	return kernel_ticks_event(&((struct kernel_source *)arg)->ticks, data, size);
+	struct kernel_source *k = arg;
+	__u32 type = size >= sizeof(type) ? *(const __u32 *)data : 0;
+	int err = 0;
+
+	if (type == LS_EV_SLOW && size >= sizeof(struct ls_slow))
+		err = kernel_ticks_slow(&k->ticks, data);
+	else if (type > LS_EV_SLOW && type <= LS_EV_LOOP_STOP && size >= sizeof(struct ls_turn))
+		err = kernel_stream_turn(&k->stream, data);
+	if (!err && ++k->taken >= BATCH)
+		return BATCH_FULL;
+	return err;
 }
 
 static ssize_t no_bytes(void *arg, const char *data, size_t n)
@@ -212,8 +231,9 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 	if (err)
 		return err;
 	k->ticks.slow = o->slow;
-	k->ticks.edge = o->edge;
 	k->ticks.arg = o->arg;
+	k->stream.fn = o->turn;
+	k->stream.arg = o->arg;
 	k->ticks.histograms = o->histograms;
 	k->ticks.stacks_fd = bpf_map__fd(k->skel->maps.ls_stacks);
 	for (size_t i = 0; i < o->n_pids; i++) {
@@ -286,6 +306,7 @@ void kernel_source_close(struct kernel_source *k)
 	ring_buffer__free(k->ended);
 	ring_buffer__free(k->events);
 	kernel_ticks_free(&k->ticks);
+	kernel_stream_free(&k->stream);
 	kernel_budget_free(&k->budget);
 	loopscope_bpf__destroy(k->skel);
 	kernel_cost_stop(&k->cost);
@@ -356,9 +377,11 @@ int kernel_source_fd(struct kernel_source *k)
 
 int kernel_source_poll(struct kernel_source *k, struct fault *f)
 {
-	int n = ring_buffer__consume(k->events);
+	int n;
 
-	return n < 0 ? fault(f, n, EXIT_FAILED, "the events can't be read: %s", strerror(-n)) : 0;
+	k->taken = 0;
+	n = ring_buffer__consume(k->events);
+	return n < 0 && n != BATCH_FULL ? fault(f, n, EXIT_FAILED, "the events can't be read: %s", strerror(-n)) : 0;
 }
 
 bool kernel_source_measures(const struct kernel_source *k)
@@ -383,6 +406,11 @@ static ssize_t take_pulses(void *arg, const char *data, size_t n)
 		if (n - used < size)
 			break;
 		kernel_budget_pulse(&k->budget, &pulse, k->edges.wait_cost_ns);
+		if (k->o.stream) {
+			err = kernel_stream_pulse(&k->stream, &pulse, k->draining);
+			if (err)
+				return err;
+		}
 		if (pulse.stalled) {
 			memcpy(&slow, data + used + sizeof(pulse), sizeof(slow));
 			err = kernel_ticks_slow(&k->ticks, &slow);
@@ -402,6 +430,7 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 		return 0;
 	kernel_budget_begin(&k->budget, k->o.budget);
 	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
+	kernel_stream_pulsed(&k->stream);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
 	switch (kernel_budget_end(&k->budget, k->edges.attached)) {
@@ -413,6 +442,30 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 	default:
 		return 0;
 	}
+}
+
+int kernel_source_drain(struct kernel_source *k, struct fault *f)
+{
+	struct kernel_losses lost;
+	struct timespec now;
+	int err = 0;
+
+	if (k->o.stream)
+		k->skel->bss->ls_edges = 0;
+	do
+		err = kernel_source_poll(k, f);
+	while (!err && k->taken >= BATCH);
+	if (err || !k->o.stream || !k->measuring)
+		return err;
+	k->draining = true;
+	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
+	if (!err)
+		err = kernel_source_losses(k, &lost);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!err)
+		err = kernel_stream_rest(&k->stream, k->counters[LS_C_EVENTS_LOST],
+					 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+	return err ? fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err)) : 0;
 }
 
 int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)

@@ -15,20 +15,12 @@
 #include "lib/fault.h"
 #include "model/loop.h"
 #include "model/tick_report.h"
+#include "model/turn.h"
 
 struct kernel_source;
 
-/* One edge of the event stream. seq counts per thread, lost ones included. */
-struct kernel_edge_event {
-	enum loop_event_kind kind;
-	uint32_t pid, tid, seq;
-	uint64_t ns;       /* CLOCK_MONOTONIC */
-	double timeout_us; /* NAN: none */
-	int64_t count;
-};
-
 typedef int (*kernel_slow_fn)(void *arg, const struct tick_report *r);
-typedef int (*kernel_edge_fn)(void *arg, const struct kernel_edge_event *e);
+typedef int (*kernel_turn_fn)(void *arg, const struct loop_turn *t);
 
 struct kernel_source_options {
 	const pid_t *pids; /* processes to observe; n_pids 0: all */
@@ -38,11 +30,11 @@ struct kernel_source_options {
 	int edges;            /* enum edge_choice; 0: auto */
 	uint64_t slow_ns;     /* ticks at least so long are reported one by one; 0: none */
 	double budget;        /* share of a loop's time that measuring its edges may take; 0: no limit */
-	bool stream;          /* every edge is reported */
+	bool stream;          /* every turn is reported */
 	bool histograms;      /* samples carry their interval's histograms, where edges are measured */
 	/* Called from kernel_source_poll() and kernel_source_snapshot(). */
 	kernel_slow_fn slow;
-	kernel_edge_fn edge;
+	kernel_turn_fn turn;
 	void *arg;
 };
 
@@ -57,9 +49,12 @@ typedef int (*kernel_sample_fn)(void *arg, const struct loop_sample *s);
 /* One walk over all observed threads, then what ended since the last one. A negative return of fn ends it. */
 int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
 
-/* Readable when slow ticks or edges wait to be taken by kernel_source_poll(); -1 where none can come. */
+/* Readable when slow ticks wait to be taken by kernel_source_poll(), or more turns than may wait; -1 where none can come. Turns
+ * do not wake: who asked for them polls each 20 to 50 ms. One call takes a bounded number. */
 int kernel_source_fd(struct kernel_source *k);
 int kernel_source_poll(struct kernel_source *k, struct fault *f);
+/* At the end, once: no more edges are measured; takes all that is left, and tells what was lost at the end of a loop's turns. */
+int kernel_source_drain(struct kernel_source *k, struct fault *f);
 /* A look at the ticks in progress and at what measuring costs: at least each 100 ms while edges are measured. */
 int kernel_source_pulse(struct kernel_source *k, struct fault *f);
 /* Begins to measure the edges, where the options ask for it. Takes some 100 ms, which is why it is a step of its own: the first

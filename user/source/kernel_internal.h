@@ -15,6 +15,7 @@
 #include "source/kernel_cost.h"
 #include "source/kernel_edges.h"
 #include "source/kernel_sampling.h"
+#include "source/kernel_stream.h"
 #include "source/kernel_ticks.h"
 
 /* With at most so many processes, one iterator link each (the kernel then walks only their threads). */
@@ -41,6 +42,9 @@ struct kernel_source {
 	struct kernel_edges edges;
 	bool measuring; /* kernel_source_measure() has been called */
 	struct kernel_ticks ticks;
+	struct kernel_stream stream;
+	size_t taken; /* records, by one call of kernel_source_poll() */
+	bool draining;
 	struct kernel_sampling sampling;
 	struct kernel_budget budget;
 	uint64_t counters[LS_NR_COUNTERS]; /* as last read */

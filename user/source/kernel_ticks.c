@@ -357,32 +357,3 @@ int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s)
 	qsort(r->cause, r->n_causes, sizeof(r->cause[0]), by_ns);
 	return k->slow(k->arg, r);
 }
-
-/* --- the event stream --------------------------------------------------------------------------------------------------- */
-
-int kernel_ticks_event(struct kernel_ticks *k, const void *data, size_t size)
-{
-	static const enum loop_event_kind kinds[] = {
-		[LS_EV_LOOP_START] = EVENT_LOOP_START, [LS_EV_TICK_START] = EVENT_TICK_START, [LS_EV_IO_START] = EVENT_IO_START,
-		[LS_EV_IO_END] = EVENT_IO_END,	       [LS_EV_TICK_END] = EVENT_TICK_END,     [LS_EV_LOOP_STOP] = EVENT_LOOP_STOP,
-	};
-	const struct ls_edge *e = data;
-	struct kernel_edge_event ev;
-
-	if (size < sizeof(*e))
-		return 0;
-	if (e->type == LS_EV_SLOW)
-		return size < sizeof(struct ls_slow) ? 0 : kernel_ticks_slow(k, data);
-	if (!k->edge || e->type > LS_EV_LOOP_STOP || e->type < LS_EV_LOOP_START)
-		return 0;
-	ev = (struct kernel_edge_event){
-		.kind = kinds[e->type],
-		.pid = e->tgid,
-		.tid = e->tid,
-		.seq = e->seq,
-		.ns = e->ns,
-		.timeout_us = e->timeout_ns == LS_NO_TIMEOUT ? NAN : (double)e->timeout_ns / 1e3,
-		.count = e->count < -4095 ? -1 : e->count,
-	};
-	return k->edge(k->arg, &ev);
-}

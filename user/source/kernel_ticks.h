@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel_ticks.h - what measured edges bring: per loop and interval the histograms, slow ticks, the event stream.
+ * kernel_ticks.h - what measured edges bring: per loop and interval the histograms; slow ticks.
  */
 #ifndef LOOPSCOPE_SOURCE_KERNEL_TICKS_H
 #define LOOPSCOPE_SOURCE_KERNEL_TICKS_H
@@ -21,7 +21,6 @@ struct kernel_ticks {
 	struct measured *loops;
 	unsigned round;
 	kernel_slow_fn slow;
-	kernel_edge_fn edge;
 	void *arg;
 	int stacks_fd;
 	bool histograms; /* are kept for the samples, until the next reading */
@@ -37,9 +36,7 @@ void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s);
 /* Forgets loops that were not seen in the last readings. */
 void kernel_ticks_end(struct kernel_ticks *k);
 
-/* A record of the ring buffer ls_events. */
-int kernel_ticks_event(struct kernel_ticks *k, const void *data, size_t size);
-/* A stall found by the pulse. */
+/* From the ring buffer, or a stall found by the pulse. */
 int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s);
 
 #endif
