@@ -41,8 +41,11 @@ def totals(ident, runs, busy, longest):
     return struct.pack("<BHIQI", 0xF9, ident, runs, busy, longest)
 
 
-def sync(frames, busy, idle_ticks, dt=0, rate=3, flags=0, dropped=0):
-    return struct.pack("<BIBBBBIIIQQQ", 0xFA, dt, 1, 32, rate, flags, HZ, frames, dropped, busy, idle_ticks, 0)
+STOPS = 8  # SYNC's flag: the clock stops in sleep
+
+
+def sync(frames, busy, idle_ticks, dt=0, rate=3, flags=0, dropped=0, bits=32):
+    return struct.pack("<BIBBBBIIIQQQ", 0xFA, dt, 1, bits, rate, flags, HZ, frames, dropped, busy, idle_ticks, 0)
 
 
 def answer(nonce, rx, tx):
@@ -87,30 +90,36 @@ class Pty:
 
 
 class FakeBoard:
-    """Ten milliseconds of its life a beat: task 3 works for 2 ms, the rest is idle."""
+    """A life of beats: task 3 works, then there is idle time. line.send() takes its frames."""
 
-    def __init__(self, pty, boot=1):
-        self.pty, self.boot = pty, boot
+    def __init__(self, line, boot=1, bits=32, flags=0):
+        self.line, self.boot, self.bits, self.flags = line, boot, bits, flags
         self.t, self.seq, self.busy, self.idle, self.runs = 0, 0, 0, 0, 0
 
     def records(self, records, lose=False):
-        data = frame(self.seq, self.t, self.boot, records)
+        data = frame(self.seq, self.t % (1 << self.bits), self.boot, records)
         self.seq += 1
         if not lose:
-            self.pty.send(data)
+            self.line.send(data)
+
+    def sync(self):
+        return sync(self.seq, self.busy, self.idle, bits=self.bits, flags=self.flags)
 
     def hello(self):
-        self.records(sync(self.seq, self.busy, self.idle) + name(0, b"testboard", 4) + name(3, b"work"))
+        self.records(self.sync() + name(0, b"testboard", 4) + name(3, b"work"))
 
-    def beat(self, lose=False):
-        self.records(run(3, 2000, 2000) + idle(8000, 8000), lose)
-        self.t += 10000
+    def beat(self, lose=False, work=2000, rest=8000):
+        self.records(run(3, work, work) + idle(rest, rest), lose)
+        self.t += work + rest
         self.runs += 1
-        self.busy += 2000
-        self.idle += 8000
+        self.busy += work
+        self.idle += rest
 
     def sums(self):
-        self.records(sync(self.seq, self.busy, self.idle) + totals(3, self.runs, self.busy, 2000))
+        self.records(self.sync() + totals(3, self.runs, self.busy, 2000))
+
+    def load(self):
+        return self.busy / (self.busy + self.idle)
 
 
 class Cable:

@@ -6,10 +6,11 @@ BUILD ?= build
 LOOPER_DIR := tests/loopers
 LOOPER_OUT := $(BUILD)/$(LOOPER_DIR)
 LOOPER_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Wshadow -Wstrict-prototypes
-LOOPERS := $(addprefix $(LOOPER_OUT)/,$(filter-out looper count_waits,$(basename $(notdir $(wildcard $(LOOPER_DIR)/*.c)))))
+PRELOADS := count_waits shift_clock
+LOOPERS := $(addprefix $(LOOPER_OUT)/,$(filter-out looper $(PRELOADS),$(basename $(notdir $(wildcard $(LOOPER_DIR)/*.c)))))
 
 .PHONY: loopers
-loopers: $(LOOPERS) $(LOOPER_OUT)/count_waits.so
+loopers: $(LOOPERS) $(PRELOADS:%=$(LOOPER_OUT)/%.so)
 
 $(LOOPER_OUT)/io_uring: LOOPER_LIBS := -luring
 $(LOOPER_OUT)/libevent: LOOPER_LIBS := -levent
@@ -22,7 +23,7 @@ $(LOOPER_OUT)/%.o: $(LOOPER_DIR)/%.c
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(LOOPER_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(LOOPER_OUT)/count_waits.so: $(LOOPER_DIR)/count_waits.c
+$(LOOPER_OUT)/%.so: $(LOOPER_DIR)/%.c
 	@mkdir -p $(@D)
 	$(call msg,CC,$@)
 	$(Q)$(CC) $(LOOPER_CFLAGS) -fPIC -shared -o $@ $<

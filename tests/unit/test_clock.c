@@ -148,6 +148,34 @@ Test(clock, drift_one_way)
 	}
 }
 
+/* What a drift may be off by is said for people to rely on: also early, and where the quickest of all is a stray one. */
+Test(clock, what_a_drift_may_be_off_by_is_no_idle_word)
+{
+	static const double seconds[] = { 1.5, 3, 12 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(seconds); i++) {
+		unsigned held = 0, trials = 400;
+
+		for (unsigned k = 0; k < trials; k++) {
+			static struct board_clock b;
+			uint64_t seed = 1000003 * (k + 1);
+			struct clock_fit fit;
+
+			board_clock_reset(&b);
+			for (double t = 0; t < seconds[i] * 1e9; t += 2e7) {
+				int64_t delay = delay_ns(&seed, 60000, 20000);
+
+				if (next_random(&seed) % 100 == 0)
+					delay = 15000;
+				board_clock_one_way(&b, board_of(t, 200), (int64_t)S + (int64_t)t + delay);
+			}
+			cr_assert(board_clock_fit(&b, &fit));
+			held += fabs(fit.drift_ppm - 200) <= fit.drift_error_ppm;
+		}
+		cr_assert_geq(held, trials * 9 / 10, "%u of %u over %.1f s", held, trials, seconds[i]);
+	}
+}
+
 static void ping(struct board_clock *k, const struct drift_case *c, uint64_t start, double t, uint64_t *seed)
 {
 	int64_t there = delay_ns(seed, c->least_ns, c->usual_ns), back = delay_ns(seed, c->least_ns, c->usual_ns);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,6 +18,7 @@
 #define PULSE_NS 50000000ull
 #define QUIET_NS 100000000ull
 #define REOPEN_NS 250000000ull
+#define STRANGE_BYTES 16384 /* without a frame after a return: another board, or none that sends them */
 #define FIT_NS 100000000ull /* how old a comparison of the clocks may be that stretches are placed by */
 
 struct serial_line {
@@ -38,6 +40,9 @@ struct serial_line {
 	uint64_t arrival;        /* of what is being decoded */
 	struct clock_fit fit;
 	uint64_t fit_at;
+
+	bool resumes;            /* the port is back, and nothing was understood yet: the stream goes on as before */
+	struct serial_stats left_at;
 
 	struct serial_talk talk;
 	struct serial_stats before; /* of streams that have ended */
@@ -91,7 +96,10 @@ static void on_event(void *arg, const struct board_event *ev)
 	struct serial_line *l = arg;
 	int err = 0;
 
-	if (ev->kind == BOARD_GAP && l->o.gap)
+	if (l->resumes && ev->kind != BOARD_RESET && l->o.session)
+		err = l->o.session(l->o.arg, true);
+	l->resumes = false;
+	if (!err && ev->kind == BOARD_GAP && l->o.gap)
 		err = l->o.gap(l->o.arg, ev->u.gap.count, loss_name(ev->u.gap.what));
 	if (ev->kind == BOARD_RESET) {
 		serial_talk_reset(&l->talk);
@@ -154,12 +162,25 @@ static int new_stream(struct serial_line *l, struct fault *f)
 	return err ? fault(f, err, EXIT_FAILED, "out of memory") : 0;
 }
 
+/* Whether the board that is back is not the one that left: another that speaks something else. */
+static bool is_strange(const struct serial_line *l)
+{
+	return l->resumes && l->o.protocol == SERIAL_AUTO &&
+	       serial_stream_stats(l->stream).bytes - l->left_at.bytes > STRANGE_BYTES;
+}
+
 static void take(struct serial_line *l, size_t n)
 {
 	l->arrival = is_stamped(l) ? now_ns() : CLOCK_UNKNOWN;
 	serial_talk_heard(&l->talk, l->buf, n);
 	l->last_arrival = now_ns();
 	l->quiet_told = l->at_end = false;
+	if (is_strange(l)) {
+		l->resumes = false;
+		l->err = new_stream(l, l->f);
+		if (l->err)
+			return;
+	}
 	serial_stream_feed(l->stream, l->buf, n, l->arrival);
 	answer(l);
 }
@@ -274,7 +295,11 @@ static int come_back(struct serial_line *l)
 	if (err)
 		return trouble(l, err, &why);
 	l->trouble.text[0] = 0;
-	err = new_stream(l, l->f);
+	/* Frames say by themselves whether it is the same board that ran on, and how many of them went by meanwhile. */
+	l->left_at = serial_stream_stats(l->stream);
+	l->resumes = serial_stream_protocol(l->stream) == SERIAL_LOOPSCOPE;
+	if (!l->resumes)
+		err = new_stream(l, l->f);
 	if (!err)
 		err = watch_port(l);
 	if (!err) {
@@ -283,6 +308,14 @@ static int come_back(struct serial_line *l)
 		serial_talk_opened(&l->talk);
 	}
 	return err;
+}
+
+/* What we were too late to read is no silence of the board's. */
+static bool has_unread(const struct serial_line *l)
+{
+	struct pollfd pfd = { .fd = serial_port_fd(l->port), .events = POLLIN };
+
+	return poll(&pfd, 1, 0) > 0;
 }
 
 static int on_pulse(void *arg, uint64_t expirations)
@@ -298,9 +331,9 @@ static int on_pulse(void *arg, uint64_t expirations)
 		l->away_since = now;
 		return come_back(l);
 	}
-	if (!is_stamped(l) || now - l->last_arrival < QUIET_NS)
+	if (!is_stamped(l) || now - l->last_arrival < PULSE_NS / 2 || has_unread(l))
 		return l->err;
-	if (!l->quiet_told) {
+	if (!l->quiet_told && now - l->last_arrival >= QUIET_NS) {
 		serial_stream_quiet(l->stream);
 		answer(l);
 		l->quiet_told = true;

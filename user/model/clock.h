@@ -11,7 +11,7 @@
  *     stretch of time the exchange with the least round trip counts, and short ones count more;
  *   - one way: arrival minus board time is offset plus a delay >= 0. The line under all points that comes closest to
  *     them (an edge of their lower convex hull) has the drift as its slope, if the least delay is met now and then.
- * Where there are both, the offset is the pings' and the drift that of the smaller error.
+ * Where there are both, the offset is the pings', and the drift too where it is known much better from them.
  * Positive drift: the board's clock is fast.
  *
  * Memory is fixed: CLOCK_STRETCHES stretches, which double in length when they are used up. No allocation, no errors.
