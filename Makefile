@@ -45,7 +45,7 @@ ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//')
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 
 # --- flags ----------------------------------------------------------------------------------------------------------
-LIBS := libbpf libelf libdw smartcols jansson inih libseccomp libprotobuf-c libcap-ng libmicrohttpd libcurl sqlite3 zlib
+LIBS := libbpf libelf libdw smartcols jansson inih libseccomp libprotobuf-c libcap-ng libmicrohttpd sqlite3 zlib
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wno-missing-field-initializers -Wformat=2
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \
@@ -171,11 +171,12 @@ $(BUILD)/unit-tests: $(UNIT_OBJ) $(BUILD)/libloopscope.a
 STAGE = $(MAKE) $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 test:
 	$(Q).ci/deps build test
-	$(Q)+$(STAGE) all unit loopers
+	$(Q).ci/deps page || echo 'the tests of the HTML page will be skipped'
+	$(Q)+$(STAGE) all unit loopers html-tests
 	$(Q)+$(STAGE) sanitize-build
 	$(Q)+$(STAGE) test-only
 
-test-only: all unit loopers
+test-only: all unit loopers html-tests
 	$(Q)MAKEFLAGS= BUILD=$(BUILD) SAN_BUILD=$(SAN_BUILD) tests/run
 
 demo:
@@ -184,7 +185,7 @@ demo:
 	$(Q)MAKEFLAGS= BUILD=$(BUILD) tests/demo/run
 
 deps:
-	$(Q).ci/deps build demo test
+	$(Q).ci/deps build demo test page
 
 bench:
 	$(Q).ci/deps build test bench

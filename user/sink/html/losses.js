@@ -48,7 +48,7 @@ const gapsTable = (state) => {
 	const gaps = state.rec.lanes.flatMap((lane) => lane.gaps.map((g) => ({ ...g, of: lane }))).sort((a, b) => (b.end - b.start) - (a.end - a.start));
 	if (!gaps.length)
 		return el('p', { class: 'quiet' }, 'No gaps.');
-	return [el('table', {}, el('caption', { class: 'unseen' }, 'Gaps'),
+	return [el('table', { class: 'narrow' }, el('caption', { class: 'unseen' }, 'Gaps'),
 		el('thead', {}, el('tr', {}, ['At', 'Lane', 'Length', 'Records lost'].map((h, i) => el('th', { scope: 'col', class: i === 1 ? null : 'num' }, h)))),
 		el('tbody', {}, gaps.slice(0, GAPS_SHOWN).map((g) => el('tr', {},
 			el('td', { class: 'num' }, el('button', { type: 'button', class: 'link', on: { click: () => { state.chooseLane(g.of); state.showAround(g.start, g.end); } } }, point(g.start, 1e6))),

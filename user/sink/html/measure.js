@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The bar above the time line: zoom, what is in view, and what lies between the cursors. And what the pointer is over.
 
-const readout = (label, id, title) => el('span', { class: 'readout', title }, el('span', { class: 'readout-name' }, label),
+const readout = (label, id, title) => el('span', { class: 'readout', title }, el('span', { class: 'readout-name' + (label ? '' : ' unseen') }, label || title),
 	el('output', { id, class: 'num' }, NONE));
 
 // Where cursors and view stand, to as many digits as the screen tells.
@@ -78,17 +78,17 @@ const startMeasures = (state, timeline) => {
 			button('−', () => state.zoom(1 / 0.6), { 'aria-label': 'Zoom out', title: 'Zoom out (−)' }),
 			button('+', () => state.zoom(0.6), { 'aria-label': 'Zoom in', title: 'Zoom in (+)' }),
 			button('Fit', () => state.fit(), { title: 'The whole recording (Home)', id: 'm-fit' })),
-		readout('View', 'm-view', 'What is in view'),
-		readout('Pointer', 'm-pointer', 'Time under the pointer'),
+		readout('', 'm-view', 'What is in view'),
+		readout('at', 'm-pointer', 'Time under the pointer'),
 		el('span', { class: 'spring' }),
 		readout('A', 'm-a', 'Cursor A (key a)'),
 		readout('B', 'm-b', 'Cursor B (key b)'),
 		readout('Δ', 'm-apart', 'Between the cursors'),
 		readout('1/Δ', 'm-rate', 'As a frequency'),
-		readout('In between', 'm-between', 'On the chosen lane, between the cursors'),
+		readout('', 'm-between', 'On the chosen lane, between the cursors'),
 		el('span', { class: 'group' },
-			button('Zoom', () => zoomToCursors(state), { id: 'm-zoom', title: 'What is between the cursors (z)' }),
-			button('Clear', () => state.clearCursors(), { id: 'm-clear', title: 'No cursors (c)' })));
+			button('⤢', () => zoomToCursors(state), { id: 'm-zoom', title: 'Zoom to what is between the cursors (z)', 'aria-label': 'Zoom to the cursors' }),
+			button('✕', () => state.clearCursors(), { id: 'm-clear', title: 'No cursors (c)', 'aria-label': 'Clear the cursors' })));
 	const update = oncePerFrame(() => showMeasures(state, timeline));
 	state.on('view cursors lane wires', update);
 	state.on('pointer', oncePerFrame(() => {

@@ -51,7 +51,7 @@ const slowDetail = (state) => {
 			['Not shown', s.suppressed ? plural(s.suppressed, 'slow tick') + ' before it' : NONE, 'Held back by the rate limit'],
 		]),
 		causeBar(s),
-		el('div', { class: 'causes' }, s.causes.length ? s.causes.map((c, i) => causeItem(c, s, i === 0)) : el('p', { class: 'quiet' }, 'What made it slow is not known.')),
+		el('div', { class: 'causes' }, s.causes.length ? s.causes.map((c) => causeItem(c, s, c === s.causes.find((other) => other.stack.length))) : el('p', { class: 'quiet' }, 'What made it slow is not known.')),
 		button('Show on the time line', show),
 	];
 };

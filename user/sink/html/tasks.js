@@ -4,7 +4,7 @@
 const TASK_COLUMNS = [
 	{ name: 'Task', key: (t) => t.label.toLowerCase(), text: true },
 	{ name: 'Kind', key: (t) => taskKind(t), text: true },
-	{ name: 'CPU', title: 'Share of the time on the CPU', key: (t, s) => s.busy === null ? s.alive : s.busy },
+	{ name: 'CPU', title: 'Share of the time on the CPU', key: (t, s) => taskBusy(t, s, s.span) },
 	{ name: 'Ready', title: 'Share of the time ready to run while another had the CPU', key: (t, s) => s.wait },
 	{ name: 'Runs', key: (t, s) => s.runs },
 	{ name: 'Shortest', key: (t) => taskSpan(t, 'min') },
@@ -15,6 +15,9 @@ const TASK_COLUMNS = [
 ];
 
 const taskKind = (t) => t.rows.length ? t.rows[t.rows.length - 1].kind : t.kind;
+
+// As its records tell; of what has none, its spans.
+const taskBusy = (t, s, span) => known(s.busy) ? s.busy : known(s.alive) ? s.alive : t.sums.spans && span ? t.sums.high / span : null;
 
 const taskSpan = (t, key) => {
 	if (t.hasAll && known(t.sums[key]))
@@ -30,12 +33,12 @@ const taskRow = (state, task) => {
 		state.chooseLane(task);
 		state.timeline.reveal(task);
 	};
-	const busy = known(s.busy) ? s.busy : s.alive;
+	const busy = taskBusy(task, s, state.rec.span);
 	return el('tr', { class: task === state.lane ? 'chosen' : null, on: { click: show } },
 		el('th', { scope: 'row' }, el('button', { type: 'button', class: 'link', on: { click: show } }, task.label)),
 		el('td', {}, taskKind(task)),
-		el('td', { class: 'with-bar' }, el('span', { class: 'num strong' }, share(busy)), partsBar([{ kind: known(s.busy) ? 'cpu' : 'other', share: busy }], share(busy))),
-		number(share(s.wait)), number(count(s.runs)), number(duration(taskSpan(task, 'min'))), number(duration(taskSpan(task, 'p50'))),
+		el('td', { class: 'with-bar' }, el('span', { class: 'num strong' }, share(busy)), partsBar([{ kind: known(s.busy) ? 'cpu' : task.kind === 'idle' ? 'idle-time' : 'other', share: busy }], share(busy))),
+		number(share(s.wait)), number(count(known(s.runs) ? s.runs : task.sums.spans || null)), number(duration(taskSpan(task, 'min'))), number(duration(taskSpan(task, 'p50'))),
 		number(duration(taskSpan(task, 'p99'))), number(duration(taskSpan(task, 'max'))), number(count(s.hogs), s.hogs ? ' warn' : ''));
 };
 
@@ -58,7 +61,7 @@ const tasksPanel = (state) => {
 	const tables = [];
 	for (const loop of boards) {
 		const table = new SortedTable('Tasks of ' + loop.label, TASK_COLUMNS, loop.children.filter((c) => c.kind !== 'mark' && c.rows.length + c.sums.spans > 0),
-			(t) => taskRow(state, t), 2, (t) => wholeSums(t, state.rec.span));
+			(t) => taskRow(state, t), 2, (t) => ({ ...wholeSums(t, state.rec.span), span: state.rec.span }));
 		tables.push(table);
 		panel.append(el('h3', {}, loop.label), el('p', { class: 'quiet' }, marginText(boardState(state.rec, loop)) || ''), el('div', { class: 'wide' }, table.table));
 	}
