@@ -45,7 +45,7 @@ ARCH := $(shell $(CC) -dumpmachine 2>/dev/null | sed -e 's/-.*//')
 BPF_ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(ARCH)))
 
 # --- flags ----------------------------------------------------------------------------------------------------------
-LIBS := libbpf libelf libdw smartcols jansson inih libseccomp libprotobuf-c libcap-ng libmicrohttpd sqlite3 zlib
+LIBS := libbpf libelf libdw smartcols jansson inih libseccomp libprotobuf-c libcap-ng libmicrohttpd libcurl sqlite3 zlib
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter -Wno-missing-field-initializers -Wformat=2
 CPPFLAGS_ALL := -D_GNU_SOURCE -Iuser -I. -I$(BUILD)/gen -DLOOPSCOPE_VERSION='"$(VERSION)"' \

@@ -266,6 +266,26 @@ Test(model_tracker, facts_of_one_that_ended_are_not_read_again)
 	cr_assert_eq(n, 1u, "/proc has nothing of it any more");
 }
 
+Test(model_tracker, who_asks_gets_the_facts_of_the_last_reading)
+{
+	unsigned n = 0;
+	_cleanup_tracker_ struct tracker *t = new_tracker((struct tracker_options){ .show_all = true }, &n);
+	struct loop_sample s = sample_at(5, 1000);
+	struct loop_id other = s.id;
+
+	cr_assert_null(tracker_facts(t, &s.id));
+	round_of(t, 1000, &s, 1);
+	cr_assert_str_eq(tracker_facts(t, &s.id)->runtime, "libx");
+	cr_assert_eq(n, 1, "asking reads nothing");
+	other.generation++;
+	cr_assert_null(tracker_facts(t, &other), "another program");
+	s.ended = true;
+	round_of(t, 2000, &s, 1);
+	cr_assert_not_null(tracker_facts(t, &s.id), "until the next round begins");
+	round_of(t, 3000, NULL, 0);
+	cr_assert_null(tracker_facts(t, &s.id));
+}
+
 Test(model_tracker, what_is_no_loop_is_shown_on_demand)
 {
 	for (int mode = 0; mode < 3; mode++) {

@@ -22,7 +22,7 @@ static const struct opt_spec specs[] = {
 	  "where /metrics is served: ADDR:PORT, [ADDR]:PORT or unix:PATH (default 127.0.0.1:9464). There is neither TLS nor a password: put a "
 	  "proxy before it where others than this machine shall reach it", NULL, 0, 0, 0 },
 	{ 'i', "interval", OPT_DURATION, AT(interval_ns), "TIME",
-	  "the loops are read at least so often (default 5s), and when they are asked for, at most once a second", NULL, 0, 100000000, 600000000000ull },
+	  "the loops are read at least so often (default 5s), and when they are asked for, at most twice a second", NULL, 0, 100000000, 600000000000ull },
 	{ 'p', "pid", OPT_PIDS, AT(pids), "PID", "export only this process, with its ticks measured", NULL, 0, 0, 0 },
 	{ 'n', "name", OPT_STRINGS, AT(names), "NAME",
 	  "export only processes of that name, those that start later too, with their ticks measured; * and ? are wildcards", NULL, 0, 0, 0 },

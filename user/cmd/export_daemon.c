@@ -3,8 +3,8 @@
  * export_daemon.c - the wiring of an export: the kernel's loops and boards into the metrics, the metrics to who asks.
  *
  * One event loop for all. The loops are read at each turn of the timer, and before an answer where the last reading is not fresh
- * any more: what is answered is then of the moment of the question, as rates of it need it, and a storm of questions costs one
- * reading a second.
+ * any more: what is answered is then of the moment of the question, as rates of it need it, and a storm of questions costs two
+ * readings a second.
  */
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +26,7 @@
 #include "registry/proc.h"
 #include "source/kernel_edges.h"
 
-#define FRESH_NS 1000000000ull
+#define FRESH_NS 500000000ull /* who asks each second gets what is new each time */
 #define FIND_NS 10000000000ull /* between two looks for processes of the names given: /proc is large */
 
 struct export {

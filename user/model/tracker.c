@@ -96,7 +96,7 @@ void tracker_begin(struct tracker *t, double wall_ts, uint64_t mono_ns)
 	t->n_beyond = 0;
 }
 
-static struct tracked *find(struct tracker *t, const struct loop_id *id)
+static struct tracked *find(const struct tracker *t, const struct loop_id *id)
 {
 	struct loop_id key;
 	struct tracked *l;
@@ -245,6 +245,13 @@ int tracker_end(struct tracker *t, struct interval *ret)
 		.lost = -1,
 	};
 	return 0;
+}
+
+const struct loop_facts *tracker_facts(const struct tracker *t, const struct loop_id *id)
+{
+	struct tracked *l = find(t, id);
+
+	return l ? &l->facts : NULL;
 }
 
 void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind)

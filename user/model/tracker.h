@@ -34,6 +34,9 @@ int tracker_sample(struct tracker *t, const struct loop_sample *s);
 /* Records of the round, unsorted, valid until the next tracker_begin(). ret->steal and ret->lost are left unknown. */
 int tracker_end(struct tracker *t, struct interval *ret);
 
+/* What is known of that loop, valid until the next tracker_begin(); NULL: it was in no round yet. */
+const struct loop_facts *tracker_facts(const struct tracker *t, const struct loop_id *id);
+
 /* What observing one event costs, ns; NAN unknown: fills observer_cost from the loop's events. */
 void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind);
 /* What measuring the edges adds to one IO wait, ns; 0 where they are not measured. */

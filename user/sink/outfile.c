@@ -57,7 +57,7 @@ int outfile_open(const char *path, struct outfile **ret, struct fault *f)
 		o->stream = fdopen(fd, "a");
 		if (!o->stream)
 			return fault(f, -errno, EXIT_FAILED, "%s can't be opened: %m", path);
-		fd = -1;
+		TAKE_FD(fd);
 	}
 	note_size(o);
 	*ret = TAKE_PTR(o);
