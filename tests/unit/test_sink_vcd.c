@@ -299,25 +299,25 @@ Test(sink_vcd, a_full_disk_is_said)
 	cr_assert(strstr(f.text, "free some space"));
 }
 
-/* Interrupted: a whole file of what came before. */
+static int whole_visits;
+
 static int interrupted(struct recording_view *v, const struct recording_select *s, timeline_span_fn fn, void *arg, struct fault *f)
 {
-	static int visits;
 	struct fixture_view *w = (struct fixture_view *)v;
 	size_t n = w->n_spans;
 	int err;
 
-	if (visits++)
-		w->n_spans = 5;
+	if (whole_visits-- > 0)
+		return fixture_spans(v, s, fn, arg, f);
+	w->n_spans = 5;
 	err = fixture_spans(v, s, fn, arg, f);
 	w->n_spans = n;
-	return err ? err : visits > 1 ? -EINTR : 0;
+	return err ? err : -EINTR;
 }
 
-Test(sink_vcd, an_interrupted_one_is_whole)
+static void interrupt_at(int visit, struct reading *r)
 {
 	static struct fixture_view w;
-	static struct reading r;
 	struct recording_ops ops;
 	struct capture c;
 
@@ -325,8 +325,166 @@ Test(sink_vcd, an_interrupted_one_is_whole)
 	ops = *w.view.ops;
 	ops.spans = interrupted;
 	w.view.ops = &ops;
+	whole_visits = visit;
 	cr_assert_eq(dump(&w, NULL, &c), -EINTR);
-	read_vcd(c.text, &r);
-	cr_assert_eq(r.now, 400000, "what had begun has ended");
+	read_vcd(c.text, r);
 	capture_free(&c);
+}
+
+/* A whole file of what came before. */
+Test(sink_vcd, an_interrupted_one_is_whole)
+{
+	static struct reading r;
+
+	interrupt_at(1, &r);
+	cr_assert_eq(r.now, 400000, "what had begun has ended");
+	interrupt_at(0, &r);
+	cr_assert_eq(r.n, 5, "the wires that it knew of");
+	cr_assert_eq(r.n_log, 0);
+}
+
+/* --- random time lines, against what the spans say of each moment --- */
+
+#define MOMENTS 400
+#define RANDOM_SPANS 300
+
+struct random_view {
+	struct recording_view view; /* first: the ops get this */
+	struct fixture_view fixture;
+	struct timeline_span spans[RANDOM_SPANS];
+	size_t n;
+};
+
+static uint32_t next_random(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+static int visit_random(struct recording_view *v, const struct recording_select *s, timeline_span_fn fn, void *arg, struct fault *f)
+{
+	const struct random_view *w = (struct random_view *)v;
+	int err = 0;
+
+	for (size_t i = 0; i < w->n && !err; i++)
+		err = fn(arg, &w->spans[i]);
+	return err;
+}
+
+static const struct recording_host *random_host(struct recording_view *v)
+{
+	return &((struct random_view *)v)->fixture.host;
+}
+
+static const struct lane *random_lanes(struct recording_view *v, size_t *ret_n)
+{
+	*ret_n = ((struct random_view *)v)->fixture.n_lanes;
+	return ((struct random_view *)v)->fixture.lanes;
+}
+
+static int by_start(const void *x, const void *y)
+{
+	const struct timeline_span *a = x, *b = y;
+
+	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Lane 0 a loop that is in ticks and IO waits, with holes; 1 and 2 its tasks; gaps anywhere, on top of it all. */
+static void make_random(struct random_view *w, uint32_t *state)
+{
+	static const enum span_kind kinds[3][2] = { { SPAN_TICK, SPAN_IO_WAIT }, { SPAN_RUN, SPAN_READY }, { SPAN_RUN, SPAN_RUN } };
+
+	w->n = 0;
+	for (uint32_t lane = 0; lane < 3; lane++) {
+		for (int64_t t = 0; t < MOMENTS && w->n < RANDOM_SPANS - 20;) {
+			int64_t from = t + next_random(state) % 4, to = from + 1 + next_random(state) % 12;
+
+			w->spans[w->n++] = (struct timeline_span){ .lane = lane, .kind = kinds[lane][next_random(state) % 2],
+								   .start_ns = FIXTURE_AT(from), .end_ns = FIXTURE_AT(to), .net_ns = -1 };
+			t = to;
+		}
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		int64_t from = next_random(state) % MOMENTS;
+
+		w->spans[w->n++] = (struct timeline_span){ .lane = next_random(state) % 3, .kind = SPAN_GAP, .start_ns = FIXTURE_AT(from),
+							   .end_ns = FIXTURE_AT(from + 1 + next_random(state) % 20), .value = -1 };
+	}
+	qsort(w->spans, w->n, sizeof(w->spans[0]), by_start);
+}
+
+/* In the middle of the microsecond. */
+static char truth(const struct random_view *w, uint32_t lane, enum span_kind high, int64_t us)
+{
+	int64_t t = FIXTURE_AT(us) + 500;
+	char value = lane == 0 ? 'x' : '0';
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct timeline_span *s = &w->spans[i];
+
+		if (t < s->start_ns || t >= s->end_ns)
+			continue;
+		if (s->kind == SPAN_GAP && (s->lane == lane || s->lane == 0))
+			return 'x';
+		if (s->lane == lane && s->kind != SPAN_GAP && value != '1')
+			value = s->kind == high ? '1' : '0';
+	}
+	return value;
+}
+
+static char shown_at(const struct reading *r, const char *name, int64_t us)
+{
+	char value = '?', wire[64], v;
+	long long t;
+	int n;
+
+	for (const char *p = r->log; sscanf(p, "%lld %63[^=]=%c\n%n", &t, wire, &v, &n) == 3; p += n)
+		if (t <= us * 1000 && strcmp(wire, name) == 0)
+			value = v;
+	return value;
+}
+
+Test(sink_vcd, any_time_line_is_shown_as_it_is)
+{
+	static const struct {
+		const char *name;
+		uint32_t lane;
+		enum span_kind high;
+	} wires[] = { { "b.loop", 0, SPAN_TICK }, { "b.one", 1, SPAN_RUN }, { "b.one:ready", 1, SPAN_READY }, { "b.two", 2, SPAN_RUN } };
+	static struct random_view w;
+	static struct reading r;
+	uint32_t state = 1;
+
+	for (unsigned round = 0; round < 20; round++) {
+		struct recording_ops ops;
+		struct fault f = { 0 };
+		struct recording_select all = RECORDING_ALL;
+		struct capture c;
+
+		bare_view(&w.fixture);
+		fixture_lane(&w.fixture, LANE_LOOP, LANE_NONE, 1, "b", "loop");
+		fixture_lane(&w.fixture, LANE_TASK, 0, 1, "b", "one");
+		fixture_lane(&w.fixture, LANE_TASK, 0, 1, "b", "two");
+		for (size_t i = 0; i < 3; i++) {
+			w.fixture.lanes[i].first_ns = FIXTURE_AT(0);
+			w.fixture.lanes[i].last_ns = FIXTURE_AT(1000);
+		}
+		ops = *w.fixture.view.ops;
+		ops.host = random_host;
+		ops.lanes = random_lanes;
+		ops.spans = visit_random;
+		w.view.ops = &ops;
+		make_random(&w, &state);
+		capture_open(&c);
+		cr_assert_eq(vcd_write(&w.view, &all, c.out, &f), 0);
+		fflush(c.out);
+		read_vcd(c.text, &r);
+		for (size_t i = 0; i < ARRAY_SIZE(wires); i++)
+			for (int64_t us = 0; us < MOMENTS; us += 3) {
+				char want = truth(&w, wires[i].lane, wires[i].high, us), got = shown_at(&r, wires[i].name, us);
+
+				cr_assert_eq(want, got, "round %u, %s at %lld us: %c, not %c", round, wires[i].name, (long long)us, got, want);
+			}
+		capture_free(&c);
+	}
 }

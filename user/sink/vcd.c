@@ -275,13 +275,14 @@ static int write_all(struct vcd *v, struct recording_view *view, const struct re
 
 	if (!err)
 		err = recording_spans(view, s, vcd_survey, v->state, v->f);
-	if (err)
+	if (err && err != -EINTR)
 		return err;
 	put_head(v, recording_host(view));
 	if (vcd_declare(v->out, v->lanes, v->n_lanes, v->state))
 		return fault(v->f, -ENOMEM, EXIT_FAILED, "no memory for the names of the dump");
 	fputs("$enddefinitions $end\n", v->out);
-	err = put_changes(v, view, s);
+	if (!err)
+		err = put_changes(v, view, s);
 	if (err && err != -EINTR)
 		return err;
 	flushed = output_flush(v->out, v->f);
