@@ -47,7 +47,7 @@ const start = async () => {
 	startSplit();
 	byId('help-open').addEventListener('click', openHelp);
 	timeline.redraw();
-	document.documentElement.dataset.drawn = 'yes';
+	performance.mark('drawn');
 	if (document.readyState === 'loading')
 		await new Promise((done) => document.addEventListener('DOMContentLoaded', done, { once: true }));
 	await unpackAll(rec, (part) => {
@@ -55,6 +55,7 @@ const start = async () => {
 		state.tell('wires');
 	});
 	document.documentElement.dataset.ready = 'yes';
+	performance.mark('ready');
 };
 
 start().catch((e) => {
