@@ -53,7 +53,9 @@ def main():
         return 1
     with tempfile.TemporaryDirectory(prefix="html-") as folder:
         write_pages(folder)
-        done = subprocess.run(["node", os.path.join(HERE, "page.js"), folder, shutil.which("chromium")], timeout=BROWSER_SECONDS, check=False)
+        # What the browser would leave in the home of whoever runs it, it leaves in the folder that goes.
+        done = subprocess.run(["node", os.path.join(HERE, "page.js"), folder, shutil.which("chromium")], timeout=BROWSER_SECONDS, check=False,
+                              env=dict(os.environ, HOME=folder, XDG_CONFIG_HOME=folder, XDG_CACHE_HOME=folder))
     return done.returncode
 
 
