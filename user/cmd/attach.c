@@ -2,18 +2,13 @@
 /* attach.c - `loopscope attach`: the loops of running processes, interval by interval. */
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "cmd/command.h"
 #include "cmd/observe.h"
+#include "cmd/process_ends.h"
 #include "cmd/processes.h"
 #include "lib/cleanup.h"
 #include "lib/options.h"
-#include "registry/proc.h"
 #include "source/kernel_edges.h"
 
 struct attach_config {
@@ -75,85 +70,10 @@ static const struct opt_usage usage = {
 		    "  loopscope attach -p 4711 -i 1 -c 5 -o json\n",
 };
 
-struct attach {
-	struct observation *ob;
-	size_t n_alive;
-};
-
-static int add_pid(pid_t **pids, size_t *n, pid_t pid, struct fault *f)
+/* The last of them has ended. */
+static void on_all_ended(void *arg)
 {
-	pid_t *p;
-
-	for (size_t i = 0; i < *n; i++)
-		if ((*pids)[i] == pid)
-			return 0;
-	p = reallocarray(*pids, *n + 1, sizeof(*p));
-	if (!p)
-		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
-	p[(*n)++] = pid;
-	*pids = p;
-	return 0;
-}
-
-static int find_by_names(const struct opt_strings *names, pid_t **pids, size_t *n, struct fault *f)
-{
-	for (size_t i = 0; i < names->n; i++) {
-		_cleanup_free_ pid_t *found = NULL;
-		size_t n_found = 0;
-		int err = proc_find_by_name(names->v[i], &found, &n_found);
-
-		if (err)
-			return fault(f, err, EXIT_FAILED, "/proc can't be read: %s", strerror(-err));
-		if (!n_found)
-			return fault(f, -ESRCH, EXIT_FAILED, "no process is named '%s'; 'loopscope scan' lists the loops that run now",
-				     names->v[i]);
-		for (size_t j = 0; j < n_found && !err; j++)
-			err = add_pid(pids, n, found[j], f);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
-static int collect_pids(const struct attach_config *c, pid_t **pids, size_t *n, struct fault *f)
-{
-	int err;
-
-	if (!c->pids.n && !c->names.n)
-		return fault(f, -EINVAL, EXIT_USAGE,
-			     "attach: which process? Give -p PID or -n NAME; 'loopscope scan' lists the loops that run now");
-	for (size_t i = 0; i < c->pids.n; i++) {
-		err = processes_check(c->pids.v[i], f);
-		if (!err)
-			err = add_pid(pids, n, c->pids.v[i], f);
-		if (err)
-			return err;
-	}
-	return find_by_names(&c->names, pids, n, f);
-}
-
-/* A pidfd turns readable when the process ends. */
-static int on_process_end(void *arg, int fd, uint32_t events)
-{
-	struct attach *a = arg;
-
-	if (a->n_alive && !--a->n_alive)
-		observation_stop(a->ob);
-	return 0;
-}
-
-struct watch {
-	int fd;
-	struct ev_source *source;
-};
-
-static int watch_end(struct attach *a, struct evloop *loop, pid_t pid, struct watch *w, struct fault *f)
-{
-	w->fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (w->fd < 0)
-		return errno == ESRCH ? 0 : fault(f, -errno, EXIT_FAILED, "process %d can't be watched: %s", pid, strerror(errno));
-	a->n_alive++;
-	return evloop_add_fd(loop, w->fd, EPOLLIN | EPOLLONESHOT, on_process_end, a, &w->source);
+	observation_stop(arg);
 }
 
 static int observe(const struct attach_config *c, const pid_t *pids, size_t n_pids, struct fault *f)
@@ -175,32 +95,21 @@ static int observe(const struct attach_config *c, const pid_t *pids, size_t n_pi
 		.show_all = c->all,
 	};
 	struct observe_pace pace = { .interval_ns = c->interval_ns, .duration_ns = c->duration_ns, .count = c->count };
-	struct watch *watches = calloc(n_pids, sizeof(*watches));
-	struct attach a = {};
+	struct process_ends *ends = NULL;
+	struct observation *ob = NULL;
 	struct evloop *loop = NULL;
-	size_t n = 0;
-	int err;
+	int err = evloop_new(&loop);
 
-	if (!watches)
-		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
-	err = evloop_new(&loop);
 	if (!err)
-		err = observation_open(&o, &a.ob, f);
-	for (; n < n_pids && !err; n++)
-		err = watch_end(&a, loop, pids[n], &watches[n], f);
-	if (!err && !a.n_alive)
-		err = fault(f, -ESRCH, EXIT_FAILED, "the process has just ended; nothing is left to watch");
+		err = observation_open(&o, &ob, f);
 	if (!err)
-		err = observation_run(a.ob, loop, &pace, f);
-	if (!err && !a.n_alive)
-		fprintf(stderr, "loopscope: %s ended; nothing is left to watch\n", n_pids == 1 ? "the process has" : "all processes have");
-	for (size_t i = 0; i < n; i++) {
-		evloop_remove(loop, watches[i].source);
-		if (watches[i].fd >= 0)
-			close(watches[i].fd);
-	}
-	free(watches);
-	observation_close(a.ob);
+		err = process_ends_new(pids, n_pids, loop, on_all_ended, ob, &ends, f);
+	if (!err)
+		err = observation_run(ob, loop, &pace, f);
+	if (!err)
+		process_ends_say(ends);
+	process_ends_free(ends);
+	observation_close(ob);
 	evloop_free(loop);
 	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up") : 0;
 }
@@ -224,8 +133,11 @@ static int attach(const struct attach_config *c, struct fault *f)
 	size_t n = 0;
 	int err = check_config(c, f);
 
+	if (!err && !c->pids.n && !c->names.n)
+		err = fault(f, -EINVAL, EXIT_USAGE,
+			    "attach: which process? Give -p PID or -n NAME; 'loopscope scan' lists the loops that run now");
 	if (!err)
-		err = collect_pids(c, &pids, &n, f);
+		err = processes_collect(&c->pids, &c->names, &pids, &n, f);
 	return err ? err : observe(c, pids, n, f);
 }
 

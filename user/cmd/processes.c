@@ -25,6 +25,50 @@ int processes_check(pid_t pid, struct fault *f)
 	return 0;
 }
 
+static int collect(pid_t **pids, size_t *n, pid_t pid, struct fault *f)
+{
+	pid_t *p;
+
+	for (size_t i = 0; i < *n; i++)
+		if ((*pids)[i] == pid)
+			return 0;
+	p = reallocarray(*pids, *n + 1, sizeof(*p));
+	if (!p)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	p[(*n)++] = pid;
+	*pids = p;
+	return 0;
+}
+
+static int collect_by_name(const char *name, pid_t **pids, size_t *n, struct fault *f)
+{
+	_cleanup_free_ pid_t *found = NULL;
+	size_t n_found = 0;
+	int err = proc_find_by_name(name, &found, &n_found);
+
+	if (err)
+		return fault(f, err, EXIT_FAILED, "/proc can't be read: %s", strerror(-err));
+	if (!n_found)
+		return fault(f, -ESRCH, EXIT_FAILED, "no process is named '%s'; 'loopscope scan' lists the loops that run now", name);
+	for (size_t i = 0; i < n_found && !err; i++)
+		err = collect(pids, n, found[i], f);
+	return err;
+}
+
+int processes_collect(const struct opt_pids *pids, const struct opt_strings *names, pid_t **ret, size_t *ret_n, struct fault *f)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < pids->n && !err; i++) {
+		err = processes_check(pids->v[i], f);
+		if (!err)
+			err = collect(ret, ret_n, pids->v[i], f);
+	}
+	for (size_t i = 0; i < names->n && !err; i++)
+		err = collect_by_name(names->v[i], ret, ret_n, f);
+	return err;
+}
+
 /* A PID is used again; with the moment of its start it is one process. */
 struct known_process {
 	pid_t pid;

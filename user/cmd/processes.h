@@ -17,6 +17,10 @@
 /* Whether this PID's loops can be watched: a process, not a thread of one, not one of the kernel's. */
 int processes_check(pid_t pid, struct fault *f);
 
+/* Those of either option that run now, each once: *ret is to be freed. EXIT_FAILED for a PID that can't be watched and a name that
+ * no process has. */
+int processes_collect(const struct opt_pids *pids, const struct opt_strings *names, pid_t **ret, size_t *ret_n, struct fault *f);
+
 struct process_finder;
 
 /* names are borrowed, and patterns as for proc_find_by_name(). */
