@@ -185,3 +185,23 @@ Test(lib_parse, pid)
 	cr_assert_eq(parse_pid("12a", &pid), -EINVAL);
 	cr_assert_eq(pid, 4194304, "untouched by failures");
 }
+
+Test(parse, sizes)
+{
+	static const struct {
+		const char *text;
+		uint64_t want;
+	} good[] = { { "1", 1 }, { "65536", 65536 }, { "64M", 64ull << 20 }, { "1.5G", 3ull << 29 }, { "2K", 2048 }, { "1T", 1ull << 40 } };
+	static const char *const bad[] = { "", "M", "1.", "1.5", "-1", "1 M", "1MB", "1m", "0", "0.0M", "99999999999T", "1.M", " 1" };
+	uint64_t v;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		cr_assert_eq(parse_size(good[i].text, &v), 0, "%s", good[i].text);
+		cr_assert_eq(v, good[i].want, "%s", good[i].text);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		v = 7;
+		cr_assert(parse_size(bad[i], &v) < 0, "'%s'", bad[i]);
+		cr_assert_eq(v, 7);
+	}
+}

@@ -143,6 +143,53 @@ int parse_duration(const char *s, uint64_t *ret_ns)
 	return 0;
 }
 
+/* 0 if there is no such unit. */
+static uint64_t unit_bytes(const char *name)
+{
+	static const char letters[] = "KMGT";
+	const char *at;
+
+	if (!*name)
+		return 1;
+	at = name[1] ? NULL : strchr(letters, *name);
+	return at ? 1024ull << 10 * (at - letters) : 0;
+}
+
+int parse_size(const char *s, uint64_t *ret)
+{
+	size_t n_whole = digits(s), n_fraction = 0;
+	const char *name = s + n_whole;
+	uint64_t unit, whole, part = 0, scale = 1, size;
+	int err;
+
+	if (!n_whole)
+		return -EINVAL;
+	if (*name == '.') {
+		n_fraction = digits(name + 1);
+		if (!n_fraction || n_fraction > FRACTION_DIGITS)
+			return -EINVAL;
+		for (size_t i = 1; i <= n_fraction; i++) {
+			part = part * 10 + (uint64_t)(name[i] - '0');
+			scale *= 10;
+		}
+		name += 1 + n_fraction;
+	}
+	unit = unit_bytes(name);
+	if (!unit)
+		return -EINVAL;
+	err = read_digits(s, n_whole, &whole);
+	if (err)
+		return err;
+	if (unit == 1 && part)
+		return -EINVAL;
+	if (__builtin_mul_overflow(whole, unit, &size) || __builtin_add_overflow(size, (uint64_t)((double)part / (double)scale * (double)unit), &size))
+		return -ERANGE;
+	if (!size)
+		return -ERANGE;
+	*ret = size; /* of a fraction, the whole bytes */
+	return 0;
+}
+
 /* strtod() reads the decimal point of the user's locale; a script's "0.02" must mean the same in all of them. */
 static double read_decimal(const char *s)
 {

@@ -17,6 +17,9 @@ int parse_pid(const char *s, pid_t *ret);
 /* "250us", "50ms", "5s", "1.5s", "2m", "1h", "100ns"; a bare number is seconds, as in vmstat and top. At least 1 ns;
  * parts of a nanosecond ("1.5ns") are malformed. */
 int parse_duration(const char *s, uint64_t *ret_ns);
+/* "64M", "1.5G", "65536": bytes; K, M, G and T are powers of 1024. At least 1; of parts of a byte
+ * the whole ones. */
+int parse_size(const char *s, uint64_t *ret);
 /* "2%" or "0.02" -> 0.02; 0 to 1 inclusive. The decimal point is a point in every locale. */
 int parse_share(const char *s, double *ret);
 
