@@ -9,7 +9,7 @@
 #include "lib/cleanup.h"
 #include "lib/fault.h"
 
-static const struct command *const commands[] = { &cmd_attach, &cmd_run, &cmd_scan, &cmd_serial, &cmd_export, &cmd_doctor };
+static const struct command *const commands[] = { &cmd_attach, &cmd_run, &cmd_scan, &cmd_serial, &cmd_export, &cmd_record, &cmd_report, &cmd_doctor };
 
 static void usage(FILE *out)
 {

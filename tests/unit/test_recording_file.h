@@ -41,8 +41,7 @@ static inline struct sink *file_source(struct recording_file *rf, enum record_so
 {
 	struct sink *sink = NULL;
 	const struct database_source_options o = { .kind = kind, .name = kind == SOURCE_KERNEL ? "kernel" : "board0",
-						   .where = kind == SOURCE_KERNEL ? "" : "/dev/ttyX", .host_clock = kind == SOURCE_KERNEL,
-						   .slow_summary = kind == SOURCE_KERNEL };
+						   .where = kind == SOURCE_KERNEL ? "" : "/dev/ttyX", .host_clock = kind == SOURCE_KERNEL };
 
 	cr_assert_eq(database_source(rf->db, &o, &sink, &rf->f), 0, "%s", rf->f.text);
 	return sink;

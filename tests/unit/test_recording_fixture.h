@@ -111,7 +111,7 @@ static inline void fixture_lane(struct fixture_view *w, enum lane_kind kind, uin
 	uint32_t i = (uint32_t)w->n_lanes++;
 
 	w->lanes[i] = (struct lane){ .index = i, .kind = kind, .parent = parent, .source = source, .name = name, .process = process,
-				     .runtime = source == 0 ? "libuv" : "", .first_ns = INT64_MAX, .last_ns = INT64_MIN };
+				     .runtime = source == 0 ? "libuv" : "", .cgroup = "", .first_ns = INT64_MAX, .last_ns = INT64_MIN };
 	if (source == 0)
 		w->lanes[i].id = (struct loop_id){ .pid = 100 + i, .tid = 100 + i, .start_ns = 5000000000ull };
 }

@@ -81,24 +81,24 @@ struct thread {
 
 static void tell_turn(struct recording_file *rf, struct sink *sink, struct thread *t, uint32_t i, uint64_t *seed, struct spans *want)
 {
-	struct source_turn turn = { .pid = 100, .tid = 100 + i, .io_start_ns = t->io_start, .events = (int64_t)(next_random(seed) % 5) - 1,
+	struct loop_turn turn = { .pid = 100, .tid = 100 + i, .io_start_ns = t->io_start, .kind = TURN_WHOLE, .count = (int64_t)(next_random(seed) % 5) - 1,
 				    .timeout_ns = next_random(seed) % 2 ? UINT64_MAX : next_random(seed) % 100 * 1000000 };
 	/* Now and then one that is long, and far longer than a chunk reaches. */
 	uint64_t scale = next_random(seed) % 1000 ? 1000000 : next_random(seed) % 2 ? 300000000 : 30000000000;
-	struct timeline_span wait = { .lane = i, .kind = SPAN_IO_WAIT, .net_ns = -1, .value = turn.events,
+	struct timeline_span wait = { .lane = i, .kind = SPAN_IO_WAIT, .net_ns = -1, .value = turn.count,
 				      .timeout_ns = turn.timeout_ns == UINT64_MAX ? -1 : (int64_t)turn.timeout_ns };
 	struct timeline_span tick = { .lane = i, .kind = SPAN_TICK, .net_ns = -1, .value = -1, .timeout_ns = -1 };
 
 	turn.io_end_ns = turn.io_start_ns + next_random(seed) % scale;
-	turn.tick_end_ns = turn.io_end_ns + next_random(seed) % scale;
-	t->io_start = turn.tick_end_ns;
+	turn.end_ns = turn.io_end_ns + next_random(seed) % scale;
+	t->io_start = turn.end_ns;
 	wait.start_ns = LINE(turn.io_start_ns);
 	wait.end_ns = tick.start_ns = LINE(turn.io_end_ns);
-	tick.end_ns = LINE(turn.tick_end_ns);
+	tick.end_ns = LINE(turn.end_ns);
 	tick.slow = tick.end_ns - tick.start_ns >= 50000000;
 	put(want, &wait);
 	put(want, &tick);
-	cr_assert_eq(database_turn(sink, &turn, &rf->f), 0, "%s", rf->f.text);
+	cr_assert_eq(sink_turn(sink, &turn, &rf->f), 0, "%s", rf->f.text);
 }
 
 Test(recording_spans, every_turn_is_there_and_in_order)
@@ -129,7 +129,7 @@ Test(recording_spans, every_turn_is_there_and_in_order)
 		}
 		tell_turn(&rf, sink, &threads[least], least, &seed, &want);
 	}
-	file_close(&rf, threads[0].io_start);
+	file_close(&rf, FILE_MONO);
 	r = file_read(&rf);
 	cr_assert_eq(recording_look(r, &view, &rf.f), 0, "%s", rf.f.text);
 	cr_assert_eq(recording_lanes(view, &n_lanes)->kind, LANE_LOOP);
@@ -166,7 +166,7 @@ Test(recording_spans, a_stretch_of_time_and_some_lanes_are_what_was_asked_for)
 		if (n % 1000 == 0)
 			cr_assert_eq(database_commit(rf.db, threads[0].io_start, &rf.f), 0);
 	}
-	file_close(&rf, threads[0].io_start);
+	file_close(&rf, FILE_MONO);
 	sel.from_ns = all_spans.v[10000].start_ns;
 	sel.to_ns = all_spans.v[12000].start_ns;
 	for (size_t i = 0; i < all_spans.n; i++)
@@ -196,7 +196,7 @@ static void tell_step(struct recording_file *rf, struct sink *sink, uint64_t mon
 				 .end = board_ticks(mono) + 1000, .net = 800, .hz = BOARD_HZ, .value = -1, .new_session = new_session,
 				 .clock = clock, .arrival_ns = mono + 5000000 };
 
-	cr_assert_eq(database_span(sink, &s, &rf->f), 0, "%s", rf->f.text);
+	cr_assert_eq(sink_span(sink, &s, &rf->f), 0, "%s", rf->f.text);
 }
 
 struct placed {
@@ -282,7 +282,7 @@ Test(recording_spans, a_reset_board_goes_on_where_it_was)
 					 .end = n % 100 * 10000 + 1000, .net = 1000, .hz = BOARD_HZ, .value = -1, .new_session = n % 100 == 0,
 					 .arrival_ns = mono + 1000000 };
 
-		cr_assert_eq(database_span(sink, &s, &rf.f), 0);
+		cr_assert_eq(sink_span(sink, &s, &rf.f), 0);
 		if (n % 30 == 0)
 			cr_assert_eq(database_commit(rf.db, mono, &rf.f), 0);
 	}
@@ -305,8 +305,8 @@ Test(recording_spans, turns_belong_to_the_loop_that_has_the_thread)
 	const struct recording_select all = RECORDING_ALL;
 	struct loop_record loop = fixture_node();
 	struct interval iv = fixture_interval(&loop, 1);
-	struct source_turn turn = { .pid = loop.id.pid, .tid = loop.id.tid, .io_start_ns = FILE_MONO, .io_end_ns = FILE_MONO + 10,
-				    .tick_end_ns = FILE_MONO + 20, .timeout_ns = UINT64_MAX };
+	struct loop_turn turn = { .pid = loop.id.pid, .tid = loop.id.tid, .io_start_ns = FILE_MONO, .io_end_ns = FILE_MONO + 10,
+				    .end_ns = FILE_MONO + 20, .timeout_ns = UINT64_MAX, .kind = TURN_WHOLE };
 	struct recording_view *view;
 	struct spans got = { 0 };
 	const struct lane *lanes;
@@ -317,15 +317,15 @@ Test(recording_spans, turns_belong_to_the_loop_that_has_the_thread)
 	file_open_as(&rf, true, 0);
 	sink = file_source(&rf, SOURCE_KERNEL);
 	for (unsigned n = 0; n < 3; n++) {
-		cr_assert_eq(database_turn(sink, &turn, &rf.f), 0);
+		cr_assert_eq(sink_turn(sink, &turn, &rf.f), 0);
 		turn.io_start_ns += 100;
 		turn.io_end_ns += 100;
-		turn.tick_end_ns += 100;
+		turn.end_ns += 100;
 		loop.id.generation = n == 2;
 		cr_assert_eq(sink_interval(sink, &iv, &rf.f), 0);
 	}
-	cr_assert_eq(database_turn(sink, &turn, &rf.f), 0);
-	file_close(&rf, FILE_MONO + 1000);
+	cr_assert_eq(sink_turn(sink, &turn, &rf.f), 0);
+	file_close(&rf, FILE_MONO);
 	r = file_read(&rf);
 	cr_assert_eq(recording_look(r, &view, &rf.f), 0, "%s", rf.f.text);
 	lanes = recording_lanes(view, &n_lanes);

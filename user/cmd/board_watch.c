@@ -116,8 +116,11 @@ static int on_hog(struct board_watch *w, const struct board_edge *e)
 static int on_stretch(void *arg, const struct board_stretch *s)
 {
 	struct board_watch *w = arg;
+	struct source_span span;
 	int err = s->edge->kind == EDGE_HOG ? on_hog(w, s->edge) : 0;
 
+	if (!err && source_span_of_board(s, &span))
+		err = sink_span(w->sink, &span, w->f);
 	return !err && w->o.stretch ? w->o.stretch(w->o.arg, w->o.line.label, s) : err;
 }
 
@@ -232,6 +235,11 @@ int board_watch_start(struct board_watch *w, struct sink *sink, struct evloop *l
 const char *board_watch_label(const struct board_watch *w)
 {
 	return w->o.line.label;
+}
+
+const char *board_watch_where(const struct board_watch *w)
+{
+	return w->o.line.where;
 }
 
 const struct serial_line *board_watch_line(const struct board_watch *w)

@@ -39,6 +39,7 @@ int board_watch_collect(struct board_watch *w, bool last, struct interval *ret);
 int board_watch_report(struct board_watch *w, bool last);
 
 const char *board_watch_label(const struct board_watch *w);
+const char *board_watch_where(const struct board_watch *w);
 const struct serial_line *board_watch_line(const struct board_watch *w);
 
 #endif

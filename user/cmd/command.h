@@ -11,6 +11,6 @@ struct command {
 	int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns an enum exit_status */
 };
 
-extern const struct command cmd_attach, cmd_doctor, cmd_export, cmd_run, cmd_scan, cmd_serial;
+extern const struct command cmd_attach, cmd_doctor, cmd_export, cmd_record, cmd_report, cmd_run, cmd_scan, cmd_serial;
 
 #endif

@@ -139,7 +139,7 @@ static int on_turn(void *arg, const struct loop_turn *t)
 {
 	struct observation *ob = arg;
 
-	return observe_events_turn(ob->events, t, ob->f);
+	return sink_takes_turns(ob->sink) ? sink_turn(ob->sink, t, ob->f) : observe_events_turn(ob->events, t, ob->f);
 }
 
 static int open_source(struct observation *ob, const struct observe_options *o, struct fault *f)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * source_span.h - single stretches of time as a source tells them, in its own clock; timeline.h is what becomes of them.
+ * source_span.h - single stretches of time as a board's source tells them, in its own clock; timeline.h is what becomes of them. What a
+ * loop of this host tells is in turn.h.
  *
  * Times are ticks of the source's clock, hz of them a second. What places them on the host's clock comes with them. Names are
  * raw bytes, hostile, and borrowed.
@@ -10,14 +11,6 @@
 
 #include "model/board.h"
 #include "model/timeline.h"
-
-/* One turn of a loop whose clock is the host's monotonic one: an IO wait, and the tick that it led to. */
-struct source_turn {
-	uint32_t pid, tid;
-	uint64_t io_start_ns, io_end_ns, tick_end_ns;
-	int64_t events;      /* that the wait returned; -1: an error, or unknown */
-	uint64_t timeout_ns; /* of the wait; UINT64_MAX: none */
-};
 
 struct source_span {
 	enum span_kind kind;

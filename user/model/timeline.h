@@ -37,7 +37,7 @@ struct lane {
 	struct loop_id id;   /* pid 0: no process */
 	const char *name;    /* the thread's, the task's */
 	const char *process; /* the process's; a board's name */
-	const char *runtime;
+	const char *runtime, *cgroup; /* as they were last known; "" for what is no loop of a process */
 	uint32_t number;   /* the source's own number of a task, interrupt or mark */
 	uint32_t instance; /* among those of one name, from 0 */
 	int64_t first_ns, last_ns; /* all its spans and records lie within; first > last: there are none */

@@ -114,7 +114,7 @@ int database_open(const struct database_options *o, struct database **ret, struc
 	if (!db)
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	*db = (struct database){ .anchor_ns = o->anchor_ns, .max_bytes = o->max_bytes, .dropped_until_ns = INT64_MIN,
-				 .end_ns = o->host->start_ns, .path = plain_path(o->path), .hist = malloc(HIST_BYTES_MAX(HIST_BUCKETS)) };
+				 .has_ticks = o->host->has_ticks, .end_ns = o->host->start_ns, .path = plain_path(o->path), .hist = malloc(HIST_BYTES_MAX(HIST_BUCKETS)) };
 	err = db->path && db->hist ? open_all(db, o, f) : fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	if (err) {
 		database_abandon(db);
@@ -158,7 +158,7 @@ int database_source(struct database *db, const struct database_source_options *o
 	db_bind_text(st, 3, s->o.name, SIZE_MAX);
 	db_bind_text(st, 4, s->o.where, SIZE_MAX);
 	sqlite3_bind_int(st, 6, o->host_clock);
-	sqlite3_bind_int(st, 7, o->slow_summary);
+	sqlite3_bind_int(st, 7, 0);
 	err = db_step(db, st, f);
 	if (!err && o->host_clock) {
 		s->clock = (struct db_clock){ .known = true, .at_ns = db->anchor_ns, .ns_per_tick = 1 };
@@ -202,6 +202,8 @@ static int commit(struct database *db, uint64_t mono_ns, bool complete, struct f
 		db->end_ns = db->anchor_ns + (int64_t)mono_ns;
 	for (struct db_source *s = db->sources; s && !err; s = s->next) {
 		err = tell_missed(s, mono_ns, f);
+		if (!err && complete)
+			err = db_open_turns(s, mono_ns, f);
 		if (!err && !db->stalled)
 			err = db_flush_spans(s, f);
 	}

@@ -17,7 +17,6 @@
 #define LOOPSCOPE_SINK_DATABASE_H
 
 #include "model/recording.h"
-#include "model/source_span.h"
 #include "sink/sink.h"
 
 #define DATABASE_MIN_BYTES (8ull << 20) /* the least that max_bytes can be */
@@ -42,19 +41,11 @@ void database_abandon(struct database *db);
 struct database_source_options {
 	enum record_source kind;
 	const char *name, *where;
-	bool host_clock;  /* its times are CLOCK_MONOTONIC's */
-	bool slow_summary; /* the live command ends with where slow time went */
+	bool host_clock; /* its times are CLOCK_MONOTONIC's */
 };
 
-/* *ret is for this source's records, and the database's own: it is not to be freed. */
+/* *ret is for this source's records, turns and spans, and the database's own: it is not to be freed. */
 int database_source(struct database *db, const struct database_source_options *o, struct sink **ret, struct fault *f);
-
-/* Single stretches of the source behind this sink. */
-int database_turn(struct sink *source, const struct source_turn *t, struct fault *f);
-int database_span(struct sink *source, const struct source_span *s, struct fault *f);
-/* Turns of a thread were lost here: what comes next begins anew. at_ns: CLOCK_MONOTONIC; count -1: unknown. */
-int database_turns_lost(struct sink *source, uint32_t pid, uint32_t tid, uint64_t from_ns, uint64_t at_ns, int64_t count,
-			struct fault *f);
 
 /* Once a second, and after each interval. mono_ns: now. */
 int database_commit(struct database *db, uint64_t mono_ns, struct fault *f);
@@ -62,6 +53,7 @@ int database_commit(struct database *db, uint64_t mono_ns, struct fault *f);
 struct database_stats {
 	uint64_t bytes;     /* of the file and its journal, as of the last commit */
 	uint64_t intervals, slow_ticks, spans; /* a turn counts once */
+	uint64_t lost;      /* events of turns that were told as lost */
 	uint64_t chunks, chunk_bytes;
 	uint64_t written;   /* bytes into the journal so far */
 	uint64_t dropped_intervals; /* to keep the size */

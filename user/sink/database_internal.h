@@ -16,9 +16,10 @@ struct checkpointer;
 /* A thread whose turns come one by one. */
 struct db_thread {
 	uint32_t tid;
-	unsigned era; /* of lane; an older one is asked for anew */
 	struct loop_id id;
 	uint32_t lane;
+	uint64_t known_ns;   /* up to here its time is told; 0: nothing is */
+	uint64_t io_end_ns;  /* of the tick that goes on, if that was told; else 0: it waits */
 	UT_hash_handle hh;
 };
 
@@ -50,7 +51,7 @@ struct db_source {
 
 enum db_statement {
 	DB_INTERVAL, DB_LOOP, DB_BLOCKED, DB_WAITED, DB_TASK, DB_STATE, DB_SLOW_TICK, DB_CAUSE, DB_EVENT,
-	DB_FRAME, DB_STACK, DB_WHO, DB_LANE, DB_LANE_NAMES, DB_SOURCE, DB_SOURCE_PROTOCOL, DB_CLOCK, DB_CHUNK, DB_LONG_SPAN, DB_END,
+	DB_FRAME, DB_STACK, DB_WHO, DB_LANE, DB_LANE_NAMES, DB_SOURCE, DB_SOURCE_PROTOCOL, DB_SOURCE_SUMMARY, DB_CLOCK, DB_CHUNK, DB_LONG_SPAN, DB_END,
 	DB_STATEMENTS,
 };
 
@@ -60,6 +61,7 @@ struct database {
 	sqlite3_stmt *statement[DB_STATEMENTS];
 	int64_t anchor_ns;
 	int64_t wall_behind_ns; /* the time line minus the wall clock, as of the last interval that told both */
+	bool has_ticks;         /* spans are kept */
 	bool in_transaction;
 	bool stalled;           /* the journal can't be emptied, and must not grow: nothing is kept for now */
 	int64_t last_id;        /* of intervals, slow ticks and events: one sequence, the order in which they came */
@@ -95,7 +97,8 @@ int db_lane_of_loop(struct db_source *s, const struct loop_id *id, const char *c
 		    uint32_t *ret, struct fault *f);
 int db_lane_of_span(struct db_source *s, enum lane_kind kind, uint32_t number, uint32_t instance, const char *name, uint32_t *ret,
 		    struct fault *f);
-int db_lane_of_thread(struct db_source *s, uint32_t pid, uint32_t tid, uint32_t *ret, struct fault *f);
+/* The thread as its turns know it. */
+int db_thread(struct db_source *s, uint32_t pid, uint32_t tid, struct db_thread **ret, struct fault *f);
 int db_who(struct db_source *s, uint32_t lane, const struct loop_record *r, int64_t *ret, struct fault *f);
 int db_stack(struct database *db, const struct stack_names *stack, int64_t *ret, struct fault *f);
 void db_source_free_threads(struct db_source *s);
@@ -107,7 +110,15 @@ int64_t db_line_of_wall(const struct database *db, double ts);
 
 /* --- database_spans.c */
 int db_flush_spans(struct db_source *s, struct fault *f);
-int64_t db_line_of_ticks(const struct db_source *s, uint64_t ticks);
+int db_put_span(struct db_source *s, const struct span_entry *e, struct fault *f);
+int db_span(struct sink *sink, const struct source_span *sp, struct fault *f);
+
+/* --- database_turns.c */
+int db_turn(struct sink *sink, const struct loop_turn *t, struct fault *f);
+/* Edges were let go: nothing more is known of its turns until they are back. */
+int db_turns_stop(struct db_source *s, const struct loop_id *id, struct fault *f);
+/* At the end: what still goes on. */
+int db_open_turns(struct db_source *s, uint64_t mono_ns, struct fault *f);
 
 /* --- database_keep.c */
 /* After a commit, while no transaction is open. */

@@ -67,8 +67,8 @@ static const char *const drop_sql[] = {
 	"DELETE FROM chunk WHERE id < coalesce((SELECT id FROM chunk WHERE end_ns > ?1 ORDER BY id LIMIT 1), 9223372036854775807)",
 	"DELETE FROM long_span WHERE id < coalesce((SELECT id FROM long_span WHERE end_ns > ?1 ORDER BY id LIMIT 1), 9223372036854775807)",
 	/* The last point before what is left still places it. */
-	"DELETE FROM clock WHERE at_ns <= ?1 AND EXISTS (SELECT 1 FROM clock c WHERE c.source = clock.source AND "
-	"(c.session > clock.session OR (c.session = clock.session AND c.ticks > clock.ticks)) AND c.at_ns <= ?1)",
+	("DELETE FROM clock WHERE at_ns <= ?1 AND EXISTS (SELECT 1 FROM clock c WHERE c.source = clock.source AND "
+	 "(c.session > clock.session OR (c.session = clock.session AND c.ticks > clock.ticks)) AND c.at_ns <= ?1)"),
 };
 
 static int drop_rows(struct database *db, const char *sql, int64_t ns, struct fault *f)

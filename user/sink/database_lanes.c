@@ -35,7 +35,8 @@ static struct loop_key key_of(const struct db_source *src, const struct loop_id 
 
 static int no_memory(struct fault *f)
 {
-	return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	return -ENOMEM;
 }
 
 /* --- rows --- */
@@ -104,6 +105,8 @@ static int set_thread(struct db_source *src, const struct loop_id *id, uint32_t 
 		t->tid = id->tid;
 		HASH_ADD(hh, src->threads, tid, sizeof(t->tid), t);
 	}
+	if (t->lane != lane)
+		t->known_ns = t->io_end_ns = 0;
 	t->id = *id;
 	t->lane = lane;
 	return 0;
@@ -120,16 +123,18 @@ void db_source_free_threads(struct db_source *src)
 	src->last_thread = NULL;
 }
 
-int db_lane_of_thread(struct db_source *src, uint32_t pid, uint32_t tid, uint32_t *ret, struct fault *f)
+int db_thread(struct db_source *src, uint32_t pid, uint32_t tid, struct db_thread **ret, struct fault *f)
 {
-	struct db_thread *t = thread_of(src, tid);
 	const struct loop_id id = { .pid = pid, .tid = tid };
+	uint32_t lane;
+	int err;
 
-	if (t && t->id.pid == pid) {
-		*ret = t->lane;
+	*ret = thread_of(src, tid);
+	if (*ret && (*ret)->id.pid == pid)
 		return 0;
-	}
-	return db_lane_of_loop(src, &id, NULL, NULL, NULL, ret, f);
+	err = db_lane_of_loop(src, &id, NULL, NULL, NULL, &lane, f);
+	*ret = thread_of(src, tid);
+	return err;
 }
 
 /* --- loops --- */

@@ -71,7 +71,8 @@ void names_forget(struct names *n)
 
 static int no_memory(struct fault *f)
 {
-	return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	return -ENOMEM;
 }
 
 /* --- stacks: a tree whose root is the outermost frame, so that what they have in common is written once --- */

@@ -69,6 +69,8 @@ static int add_loop(struct db_source *src, int64_t interval, int64_t place, cons
 	sqlite3_bind_int64(s, 3, who);
 	db_bind_fields(db, s, 4, &loop_fields, r);
 	err = db_step(db, s, f);
+	if (!err && r->over_budget)
+		err = db_turns_stop(src, &r->id, f);
 	return err ? err : lists(db, interval, place, r, f);
 }
 
@@ -155,8 +157,13 @@ static int lane_of(struct db_source *src, const struct loop_id *id, const char *
 	if (!id->pid)
 		return db_lane_of_span(src, LANE_LOOP, 0, 0, "", ret, f);
 	/* A record of a stream may not know when the thread began: then it is whoever has that thread now. */
-	if (!id->start_ns)
-		return db_lane_of_thread(src, id->pid, id->tid, ret, f);
+	if (!id->start_ns) {
+		struct db_thread *t;
+		int err = db_thread(src, id->pid, id->tid, &t, f);
+
+		*ret = err ? 0 : t->lane;
+		return err;
+	}
 	return db_lane_of_loop(src, id, comm, thread, runtime, ret, f);
 }
 
@@ -228,10 +235,22 @@ static int on_event(struct sink *sink, const struct loop_event *e, struct fault 
 	return db_step(db, s, f);
 }
 
-/* The sums are made again from the slow ticks when they are read. */
+/* That there was one; the sums are made again from the slow ticks when they are read. */
+static int on_slow_summary(struct sink *sink, const struct slow_summary *sum, struct fault *f)
+{
+	struct db_source *src = (struct db_source *)sink;
+	sqlite3_stmt *s = src->db->statement[DB_SOURCE_SUMMARY];
+
+	sqlite3_bind_int64(s, 1, src->id);
+	return db_step(src->db, s, f);
+}
+
 const struct sink_ops db_sink_ops = {
 	.name = "recording",
 	.interval = on_interval,
 	.slow_tick = on_slow_tick,
 	.event = on_event,
+	.turn = db_turn,
+	.span = db_span,
+	.slow_summary = on_slow_summary,
 };

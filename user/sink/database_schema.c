@@ -92,6 +92,7 @@ static const struct statement statements[DB_STATEMENTS] = {
 				   "runtime = ? WHERE id = ?" },
 	[DB_SOURCE] = { "source", "id, kind, name, port, protocol, host_clock, slow_summary", NULL, NULL },
 	[DB_SOURCE_PROTOCOL] = { .sql = "UPDATE source SET protocol = ? WHERE id = ?" },
+	[DB_SOURCE_SUMMARY] = { .sql = "UPDATE source SET slow_summary = 1 WHERE id = ?" },
 	[DB_CLOCK] = { .sql = "INSERT OR REPLACE INTO clock (source, session, ticks, at_ns, ns_per_tick) VALUES (?, ?, ?, ?, ?)" },
 	[DB_CHUNK] = { "chunk", "id, source, session, hz, first, last, at_ns, end_ns, spans, raw, bytes", NULL, NULL },
 	[DB_LONG_SPAN] = { "long_span",

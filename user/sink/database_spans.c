@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * database_spans.c - single turns and spans: into the source's open chunk, and that as one row when it is full or a second old.
+ * database_spans.c - single spans, and turns as spans: into the source's open chunk, and that as one row when it is full or a second old.
  *
  * Times stay the source's. What places them on the time line is kept beside them, a point a second (the table `clock`), because
  * a board's clock is known better with time: who reads can use what was known later for what came before.
@@ -12,12 +12,7 @@
 #include "model/recording_format.h"
 #include "sink/database_internal.h"
 
-static struct db_source *source_of(struct sink *sink)
-{
-	return (struct db_source *)sink;
-}
-
-int64_t db_line_of_ticks(const struct db_source *s, uint64_t ticks)
+static int64_t line_of_ticks(const struct db_source *s, uint64_t ticks)
 {
 	double ns;
 
@@ -65,8 +60,8 @@ int db_flush_spans(struct db_source *s, struct fault *f)
 	sqlite3_bind_int64(st, 4, (int64_t)s->hz);
 	sqlite3_bind_int64(st, 5, (int64_t)first);
 	sqlite3_bind_int64(st, 6, (int64_t)last);
-	sqlite3_bind_int64(st, 7, db_line_of_ticks(s, first));
-	sqlite3_bind_int64(st, 8, db_line_of_ticks(s, last));
+	sqlite3_bind_int64(st, 7, line_of_ticks(s, first));
+	sqlite3_bind_int64(st, 8, line_of_ticks(s, last));
 	sqlite3_bind_int64(st, 9, (int64_t)span_chunk_count(s->chunk));
 	sqlite3_bind_int64(st, 10, (int64_t)raw);
 	sqlite3_bind_blob(st, 11, bytes, (int)n, SQLITE_STATIC);
@@ -75,8 +70,8 @@ int db_flush_spans(struct db_source *s, struct fault *f)
 		return err;
 	db->stats.chunks++;
 	db->stats.chunk_bytes += n;
-	if (db_line_of_ticks(s, last) > db->end_ns)
-		db->end_ns = db_line_of_ticks(s, last);
+	if (line_of_ticks(s, last) > db->end_ns)
+		db->end_ns = line_of_ticks(s, last);
 	span_chunk_reset(s->chunk);
 	return 0;
 }
@@ -99,13 +94,13 @@ static int put_long(struct db_source *s, const struct span_entry *e, struct faul
 		sqlite3_bind_int64(st, 11, (int64_t)e->timeout_ns);
 	sqlite3_bind_int(st, 12, e->flags & SPAN_ENTRY_OPEN);
 	sqlite3_bind_int(st, 13, (e->flags & SPAN_ENTRY_UNSURE) != 0);
-	sqlite3_bind_int64(st, 14, db_line_of_ticks(s, e->start));
-	sqlite3_bind_int64(st, 15, db_line_of_ticks(s, e->start + e->length));
+	sqlite3_bind_int64(st, 14, line_of_ticks(s, e->start));
+	sqlite3_bind_int64(st, 15, line_of_ticks(s, e->start + e->length));
 	return db_step(s->db, st, f);
 }
 
 /* A time that can't be is left out: a board that tells it tells nothing. */
-static int put_one(struct db_source *s, const struct span_entry *e, struct fault *f)
+int db_put_span(struct db_source *s, const struct span_entry *e, struct fault *f)
 {
 	uint64_t hz = s->hz ? s->hz : 1000000000;
 	int err = 0;
@@ -121,43 +116,6 @@ static int put_one(struct db_source *s, const struct span_entry *e, struct fault
 	if (!err)
 		span_chunk_add(s->chunk, e);
 	return err;
-}
-
-/* --- turns of a loop on the host's clock --- */
-
-int database_turn(struct sink *sink, const struct source_turn *t, struct fault *f)
-{
-	const uint64_t longest = RECORDING_LONG_SPAN_S * 1000000000ull;
-	struct db_source *s = source_of(sink);
-	struct span_entry e = { .kind = SPAN_TURN, .start = t->io_start_ns, .length = t->io_end_ns - t->io_start_ns,
-				.then = t->tick_end_ns - t->io_end_ns, .value = t->events, .timeout_ns = t->timeout_ns };
-	int err;
-
-	if (db_is_stalled(s))
-		return 0;
-	err = db_lane_of_thread(s, t->pid, t->tid, &e.lane, f);
-	if (err)
-		return err;
-	s->db->stats.spans++;
-	if (e.length < longest && e.then < longest)
-		return put_one(s, &e, f);
-	/* Apart, so that the long one of them can stand alone. */
-	e.kind = SPAN_IO_WAIT;
-	e.then = 0;
-	err = put_one(s, &e, f);
-	e = (struct span_entry){ .lane = e.lane, .kind = SPAN_TICK, .start = t->io_end_ns, .length = t->tick_end_ns - t->io_end_ns,
-				 .value = -1, .timeout_ns = SPAN_TIMEOUT_NONE };
-	return err ? err : put_one(s, &e, f);
-}
-
-int database_turns_lost(struct sink *sink, uint32_t pid, uint32_t tid, uint64_t from_ns, uint64_t at_ns, int64_t count, struct fault *f)
-{
-	struct db_source *s = source_of(sink);
-	struct span_entry e = { .kind = SPAN_GAP, .start = from_ns, .length = at_ns > from_ns ? at_ns - from_ns : 0, .value = count,
-				.timeout_ns = SPAN_TIMEOUT_NONE };
-	int err = db_is_stalled(s) ? 0 : db_lane_of_thread(s, pid, tid, &e.lane, f);
-
-	return err || s->db->stalled ? err : put_one(s, &e, f);
 }
 
 /* --- spans of a source with a clock of its own --- */
@@ -195,15 +153,15 @@ static int begin_session(struct db_source *s, const struct source_span *sp, stru
 	return err;
 }
 
-int database_span(struct sink *sink, const struct source_span *sp, struct fault *f)
+int db_span(struct sink *sink, const struct source_span *sp, struct fault *f)
 {
-	struct db_source *s = source_of(sink);
+	struct db_source *s = (struct db_source *)sink;
 	struct span_entry e = { .kind = (uint8_t)sp->kind, .start = sp->start, .length = sp->end - sp->start,
 				.apart = (int64_t)(sp->end - sp->start - sp->net), .value = sp->value, .timeout_ns = SPAN_TIMEOUT_NONE,
 				.flags = (uint8_t)((sp->open ? SPAN_ENTRY_OPEN : 0) | (sp->unsure ? SPAN_ENTRY_UNSURE : 0)) };
 	int err = 0;
 
-	if (sp->end < sp->start || db_is_stalled(s))
+	if (!s->db->has_ticks || sp->end < sp->start || db_is_stalled(s))
 		return 0;
 	/* A rate that becomes known late makes other ticks of them, too. */
 	if (sp->new_session || sp->hz != s->hz)
@@ -217,5 +175,5 @@ int database_span(struct sink *sink, const struct source_span *sp, struct fault 
 		move_clock(s, sp);
 	}
 	s->db->stats.spans++;
-	return put_one(s, &e, f);
+	return db_put_span(s, &e, f);
 }

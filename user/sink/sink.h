@@ -13,6 +13,8 @@
 #include "lib/fault.h"
 #include "model/record.h"
 #include "model/slow_tick.h"
+#include "model/source_span.h"
+#include "model/turn.h"
 
 struct sink;
 
@@ -22,6 +24,9 @@ struct sink_ops {
 	/* Records of single ticks, between the intervals; NULL: this sink has no place for them. */
 	int (*slow_tick)(struct sink *s, const struct slow_tick *t, struct fault *f);
 	int (*event)(struct sink *s, const struct loop_event *e, struct fault *f);
+	/* Every turn as it is, in place of the events that it stands for; every span. */
+	int (*turn)(struct sink *s, const struct loop_turn *t, struct fault *f);
+	int (*span)(struct sink *s, const struct source_span *sp, struct fault *f);
 	int (*flush)(struct sink *s, struct fault *f); /* so that events reach a reader now */
 	int (*slow_summary)(struct sink *s, const struct slow_summary *sum, struct fault *f); /* once, at the end */
 	void (*free)(struct sink *s);
@@ -44,6 +49,21 @@ static inline int sink_slow_tick(struct sink *s, const struct slow_tick *t, stru
 static inline int sink_event(struct sink *s, const struct loop_event *e, struct fault *f)
 {
 	return s->ops->event ? s->ops->event(s, e, f) : 0;
+}
+
+static inline bool sink_takes_turns(const struct sink *s)
+{
+	return s->ops->turn;
+}
+
+static inline int sink_turn(struct sink *s, const struct loop_turn *t, struct fault *f)
+{
+	return s->ops->turn ? s->ops->turn(s, t, f) : 0;
+}
+
+static inline int sink_span(struct sink *s, const struct source_span *sp, struct fault *f)
+{
+	return s->ops->span ? s->ops->span(s, sp, f) : 0;
 }
 
 static inline int sink_flush(struct sink *s, struct fault *f)

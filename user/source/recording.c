@@ -30,7 +30,9 @@ static int check_head(const char *path, struct fault *f)
 	struct stat st;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0)
+		return fault(f, -errno, EXIT_FAILED, "%s can't be read: %s", path, strerror(errno));
+	if (fstat(fd, &st))
 		return fault(f, -errno, EXIT_FAILED, "%s can't be read: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
 		return fault(f, -EINVAL, EXIT_FAILED, "%s is no regular file; give a recording made by 'loopscope record'", path);
@@ -191,6 +193,18 @@ static int check_pages(const struct recording *r, struct fault *f)
 	return err;
 }
 
+/* Of one moment of a file that may still be written. */
+static int check(const struct recording *r, struct fault *f)
+{
+	int err = sqlite3_exec(r->sql, "BEGIN", NULL, NULL, NULL) == SQLITE_OK ? 0 : rec_error(r, f);
+
+	if (!err)
+		err = check_version(r, f);
+	if (!err)
+		err = check_tables(r, f);
+	return err ? err : check_pages(r, f);
+}
+
 /* --- facts --- */
 
 static int read_host(struct recording *r, struct fault *f)
@@ -225,6 +239,17 @@ static int read_host(struct recording *r, struct fault *f)
 	return 0;
 }
 
+static int read_facts(struct recording *r, struct fault *f)
+{
+	int err = read_host(r, f);
+
+	if (!err)
+		err = rec_read_sources(r, f);
+	if (!err)
+		err = rec_read_clocks(r, f);
+	return err ? err : rec_read_lanes(r, f);
+}
+
 static const struct recording_host *view_host(struct recording_view *v)
 {
 	return &((struct recording *)v)->host;
@@ -254,33 +279,22 @@ static const struct recording_ops ops = {
 int recording_open(const char *path, struct recording **ret, struct fault *f)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	int err = check_head(path, f);
+	int err;
 
-	if (!err && (!r || !(r->path = strdup(path))))
-		err = fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
-	if (!err) {
-		r->view.ops = &ops;
-		err = open_sql(r, f);
+	if (!r || !(r->path = strdup(path))) {
+		free(r);
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	}
+	r->view.ops = &ops;
+	err = check_head(path, f);
+	if (!err)
+		err = open_sql(r, f);
 	if (!err)
 		err = configure(r, f);
-	/* One moment of a file that is still written. */
-	if (!err && sqlite3_exec(r->sql, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
-		err = rec_error(r, f);
 	if (!err)
-		err = check_version(r, f);
+		err = check(r, f);
 	if (!err)
-		err = check_tables(r, f);
-	if (!err)
-		err = check_pages(r, f);
-	if (!err)
-		err = read_host(r, f);
-	if (!err)
-		err = rec_read_sources(r, f);
-	if (!err)
-		err = rec_read_clocks(r, f);
-	if (!err)
-		err = rec_read_lanes(r, f);
+		err = read_facts(r, f);
 	if (err) {
 		recording_close(r);
 		return err;
@@ -322,12 +336,18 @@ const struct lane *recording_lane_list(const struct recording *r, size_t *ret_n)
 	return r->lanes;
 }
 
-bool recording_has_summary(const struct recording *r)
+/* One that was cut off did not come to tell it; there is one all the same. */
+bool recording_has_summary(const struct recording *r, uint32_t source)
 {
-	for (size_t i = 0; i < r->n_sources; i++)
-		if (r->sources[i].slow_summary)
-			return true;
-	return false;
+	const struct recorded_source *s = &r->sources[source];
+
+	return s->slow_summary || (!r->host.complete && s->host_clock && r->host.slow_ns >= 0);
+}
+
+void recording_set_progress(struct recording *r, recording_progress_fn fn, void *arg)
+{
+	r->progress = fn;
+	r->progress_arg = arg;
 }
 
 /* --- the lanes' reach --- */

@@ -17,6 +17,11 @@ struct recording;
 int recording_open(const char *path, struct recording **ret, struct fault *f);
 void recording_close(struct recording *r); /* accepts NULL */
 
+/* Called now and then while something is read; done: how much of what is read now, 0 to 1. A negative return ends it and becomes
+ * its result: -EINTR where the user has had enough. */
+typedef int (*recording_progress_fn)(void *arg, double done);
+void recording_set_progress(struct recording *r, recording_progress_fn fn, void *arg);
+
 /* For whoever looks at the whole; lives as long as r. Reads all spans once, to know what lanes there are and how full. */
 int recording_look(struct recording *r, struct recording_view **ret, struct fault *f);
 
@@ -25,7 +30,7 @@ const struct recording_host *recording_facts(const struct recording *r);
 const struct recording_source *recording_source_list(const struct recording *r, size_t *ret_n);
 const struct lane *recording_lane_list(const struct recording *r, size_t *ret_n); /* without reach and number of spans */
 /* Whether the live command of that source ends with where slow time went. */
-bool recording_has_summary(const struct recording *r);
+bool recording_has_summary(const struct recording *r, uint32_t source);
 
 /* What a live command would have given to its sink, in that order. What is not asked for is left out: loops and tasks of other
  * lanes, intervals and ticks of other times. A negative return ends it and becomes its result. */

@@ -52,9 +52,14 @@ struct recording {
 	struct lane_number *numbers; /* by id */
 	size_t n_numbers;
 	bool looked; /* lanes know their reach */
+	recording_progress_fn progress;
+	void *progress_arg;
+	unsigned steps; /* since progress was told */
 };
 
 /* --- recording_row.c */
+/* Once for each row or span: at_ns is where on the line we are. 0, or what ends the reading. */
+int rec_progress(struct recording *r, int64_t at_ns);
 int rec_damaged(const struct recording *r, struct fault *f); /* -EBADMSG and the sentence */
 int rec_error(const struct recording *r, struct fault *f);   /* of SQLite's last call */
 int rec_prepare(const struct recording *r, sqlite3_stmt **ret, struct fault *f, const char *fmt, ...)

@@ -8,7 +8,8 @@
 
 static int no_memory(struct fault *f)
 {
-	return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	return -ENOMEM;
 }
 
 /* --- sources --- */
@@ -106,6 +107,7 @@ static int read_lane(struct recording *r, sqlite3_stmt *s, struct lane *l, struc
 	l->name = rec_row_text(s, 8, &r->strings);
 	l->process = rec_row_text(s, 9, &r->strings);
 	l->runtime = rec_row_text(s, 10, &r->strings);
+	l->cgroup = "";
 	return l->name && l->process && l->runtime ? 0 : no_memory(f);
 }
 
@@ -215,6 +217,32 @@ static int add_lane(struct recording *r, sqlite3_stmt *s, size_t *cap, struct fa
 	return 0;
 }
 
+/* The last one known of each. */
+static int read_cgroups(struct recording *r, struct fault *f)
+{
+	sqlite3_stmt *s = NULL;
+	int err = rec_prepare(r, &s, f, "SELECT lane, cgroup FROM who WHERE cgroup IS NOT NULL ORDER BY id");
+
+	while (!err && (err = rec_step(r, s, f)) == 1) {
+		uint32_t lane;
+		const char *text;
+
+		if (!rec_lane_index(r, sqlite3_column_int64(s, 0), &lane)) {
+			err = rec_damaged(r, f);
+			continue;
+		}
+		text = (const char *)sqlite3_column_text(s, 1);
+		err = 0;
+		if (!text || !strcmp(text, r->lanes[lane].cgroup))
+			continue;
+		r->lanes[lane].cgroup = rec_row_text(s, 1, &r->strings);
+		if (!r->lanes[lane].cgroup)
+			err = no_memory(f);
+	}
+	sqlite3_finalize(s);
+	return err;
+}
+
 int rec_read_lanes(struct recording *r, struct fault *f)
 {
 	sqlite3_stmt *s = NULL;
@@ -226,7 +254,9 @@ int rec_read_lanes(struct recording *r, struct fault *f)
 	while (!err && (err = rec_step(r, s, f)) == 1)
 		err = add_lane(r, s, &cap, f);
 	sqlite3_finalize(s);
-	return err || !r->n_lanes ? err : merge_lanes(r, f);
+	if (!err && r->n_lanes)
+		err = merge_lanes(r, f);
+	return err ? err : read_cgroups(r, f);
 }
 
 bool rec_lane_index(const struct recording *r, int64_t id, uint32_t *ret)

@@ -189,6 +189,7 @@ int rec_view_loops(struct recording_view *v, const struct recording_select *sel,
 				  "ORDER BY i.at_ns, i.id, p.place", who, loop);
 	while (!err && (err = rec_step(r, s, f)) == 1) {
 		err = take_loop(r, s, &lists, sel, &a, fn, arg, f);
+		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 2));
 		arena_reset(&a);
 	}
 	sqlite3_finalize(s);
@@ -231,6 +232,7 @@ int rec_view_slow_ticks(struct recording_view *v, const struct recording_select 
 		err = rec_prepare(r, &s, f, "SELECT t.id, t.lane, t.at_ns, t.end_ns%s FROM slow_tick t ORDER BY t.at_ns, t.id", columns);
 	while (!err && (err = rec_step(r, s, f)) == 1) {
 		err = take_slow(r, s, &lists, sel, &a, fn, arg, f);
+		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 2));
 		arena_reset(&a);
 	}
 	sqlite3_finalize(s);
@@ -273,6 +275,7 @@ int rec_view_tasks(struct recording_view *v, const struct recording_select *sel,
 				  "SELECT i.at_ns, t.lane%s FROM interval i JOIN task t ON t.interval = i.id ORDER BY i.at_ns, i.id, t.place", columns);
 	while (!err && (err = rec_step(r, s, f)) == 1) {
 		err = take_task(r, s, sel, &a, fn, arg, f);
+		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 0));
 		arena_reset(&a);
 	}
 	sqlite3_finalize(s);
@@ -309,6 +312,7 @@ int rec_view_states(struct recording_view *v, const struct recording_select *sel
 				  "SELECT i.at_ns, i.source%s FROM interval i JOIN state s ON s.interval = i.id ORDER BY i.at_ns, i.id, s.place", columns);
 	while (!err && (err = rec_step(r, s, f)) == 1) {
 		err = take_state(r, s, sel, &a, fn, arg, f);
+		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 0));
 		arena_reset(&a);
 	}
 	sqlite3_finalize(s);

@@ -281,6 +281,8 @@ static int run(struct replay *p)
 		if (next < 0)
 			break;
 		err = hand_on[next](p);
+		if (!err)
+			err = rec_progress(p->r, sqlite3_column_int64(p->rows[next], 2));
 		arena_reset(&p->arena);
 		if (!err)
 			err = advance(p, (enum row_kind)next);

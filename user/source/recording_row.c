@@ -14,11 +14,14 @@
 
 /* No share, time or count that was measured reaches this. */
 #define NUMBER_MAX 1e18
+/* Rows and spans between two looks at whether the user has had enough. */
+#define STEPS 10000
 
 int rec_damaged(const struct recording *r, struct fault *f)
 {
-	return fault(f, -EBADMSG, EXIT_FAILED, "%s is damaged: it holds what no recording holds; what 'sqlite3 %s .recover' saves may help",
-		     r->path, r->path);
+	fault(f, -EBADMSG, EXIT_FAILED, "%s is damaged: it holds what no recording holds; what 'sqlite3 %s .recover' saves may help", r->path,
+	      r->path);
+	return -EBADMSG;
 }
 
 int rec_error(const struct recording *r, struct fault *f)
@@ -37,6 +40,16 @@ int rec_error(const struct recording *r, struct fault *f)
 	default:
 		return fault(f, -EIO, EXIT_FAILED, "%s can't be read: %s", r->path, sqlite3_errmsg(r->sql));
 	}
+}
+
+int rec_progress(struct recording *r, int64_t at_ns)
+{
+	const struct recording_host *h = &r->host;
+
+	if (!r->progress || ++r->steps < STEPS)
+		return 0;
+	r->steps = 0;
+	return r->progress(r->progress_arg, h->end_ns > h->start_ns ? (double)(at_ns - h->start_ns) / (double)(h->end_ns - h->start_ns) : 0);
 }
 
 int rec_prepare(const struct recording *r, sqlite3_stmt **ret, struct fault *f, const char *fmt, ...)

@@ -39,6 +39,12 @@ struct merge {
 	int64_t now;
 };
 
+static int no_memory(struct fault *f)
+{
+	fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	return -ENOMEM;
+}
+
 /* --- the heap --- */
 
 static bool before(const struct span_stream *a, const struct span_stream *b)
@@ -78,7 +84,7 @@ static int add_stream(struct merge *m, struct span_stream *s)
 
 		if (!p) {
 			span_stream_free(s);
-			return fault(m->f, -ENOMEM, EXIT_FAILED, "out of memory");
+			return no_memory(m->f);
 		}
 		m->heap = p;
 		m->cap = cap;
@@ -136,6 +142,23 @@ static int read_chunk_row(struct merge *m, sqlite3_stmt *s, struct closed_chunk 
 	return 0;
 }
 
+static int add_chunk(struct merge *m, const struct closed_chunk *c, size_t *cap)
+{
+	if (c->end_ns <= m->sel->from_ns || c->start_ns > m->sel->to_ns)
+		return 0;
+	if (m->n_chunks == *cap) {
+		size_t n = *cap ? 2 * *cap : 64;
+		struct closed_chunk *p = reallocarray(m->chunks, n, sizeof(*p));
+
+		if (!p)
+			return no_memory(m->f);
+		m->chunks = p;
+		*cap = n;
+	}
+	m->chunks[m->n_chunks++] = *c;
+	return 0;
+}
+
 static int list_chunks(struct merge *m)
 {
 	sqlite3_stmt *s = NULL;
@@ -146,18 +169,8 @@ static int list_chunks(struct merge *m)
 		struct closed_chunk c;
 
 		err = read_chunk_row(m, s, &c);
-		if (err || c.end_ns <= m->sel->from_ns || c.start_ns > m->sel->to_ns)
-			continue;
-		if (m->n_chunks == cap) {
-			struct closed_chunk *p = reallocarray(m->chunks, cap = cap ? 2 * cap : 64, sizeof(*p));
-
-			if (!p) {
-				err = fault(m->f, -ENOMEM, EXIT_FAILED, "out of memory");
-				continue;
-			}
-			m->chunks = p;
-		}
-		m->chunks[m->n_chunks++] = c;
+		if (!err)
+			err = add_chunk(m, &c, &cap);
 	}
 	sqlite3_finalize(s);
 	if (m->n_chunks)
@@ -172,7 +185,7 @@ static int open_sections(struct merge *m, const struct closed_chunk *c, struct s
 
 	if (err) {
 		span_unpacked_free(u);
-		return fault(m->f, err, EXIT_FAILED, "out of memory");
+		return no_memory(m->f);
 	}
 	for (size_t i = 0; i < u->n_sections && !err; i++) {
 		struct span_stream *s = NULL;
@@ -204,7 +217,7 @@ static int open_chunk(struct merge *m, const struct closed_chunk *c)
 	if (err == -EBADMSG)
 		return rec_damaged(m->r, m->f);
 	if (err)
-		return fault(m->f, err, EXIT_FAILED, "out of memory");
+		return no_memory(m->f);
 	return open_sections(m, c, u);
 }
 
@@ -277,6 +290,8 @@ int rec_view_spans(struct recording_view *v, const struct recording_select *sel,
 		err = open_due(&m);
 	while (!err && m.n) {
 		err = hand_on(&m);
+		if (!err)
+			err = rec_progress(m.r, m.now);
 		if (!err)
 			err = advance_least(&m);
 		if (!err)

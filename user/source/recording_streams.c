@@ -10,7 +10,8 @@
 
 static int no_memory(struct fault *f)
 {
-	return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	return -ENOMEM;
 }
 
 /* --- a chunk's section --- */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* report.c - `loopscope report`: what a recording holds, as the live command would have said it, or as a picture. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/observe.h"
+#include "cmd/report_progress.h"
+#include "cmd/report_select.h"
+#include "lib/options.h"
+#include "model/loop_filter.h"
+#include "model/slow_sums.h"
+#include "sink/html.h"
+#include "sink/perfetto.h"
+#include "sink/vcd.h"
+
+enum report_format { REPORT_TABLE, REPORT_JSON, REPORT_FOLDED, REPORT_HTML, REPORT_PERFETTO, REPORT_VCD };
+
+static const char *const formats[] = { "table", "json", "folded", "html", "perfetto", "vcd", NULL };
+
+struct report_config {
+	struct report_wishes wishes;
+	int format;
+	const char *columns;
+};
+
+#define AT(field) offsetof(struct report_config, field)
+
+static const struct opt_spec specs[] = {
+	{ 'o', "output", OPT_CHOICE, AT(format), "FORMAT",
+	  "\n  table     for people (default)"
+	  "\n  json      for programs: one object a line, as the live command prints them"
+	  "\n  folded    where slow ticks spent their time, as stacks for flame graph tools"
+	  "\n  html      one page with charts, slow ticks and a time line, for a browser"
+	  "\n  perfetto  a trace for ui.perfetto.dev"
+	  "\n  vcd       wires for GTKWave or PulseView", formats, 0, 0, 0 },
+	{ 0, "from", OPT_STRING, AT(wishes.from), "TIME",
+	  "only what comes after: 10s after the start, -10s before the end, 14:05:30, '2025-12-01 14:05' (local time) or @SECONDS of unix time",
+	  NULL, 0, 0, 0 },
+	{ 0, "to", OPT_STRING, AT(wishes.to), "TIME", "only what comes up to that time, written likewise", NULL, 0, 0, 0 },
+	{ 'p', "pid", OPT_PIDS, AT(wishes.pids), "PID", "only loops of this process", NULL, 0, 0, 0 },
+	{ 'n', "name", OPT_STRINGS, AT(wishes.names), "NAME", "only loops of processes, or boards, of that name; * and ? are wildcards", NULL, 0,
+	  0, 0 },
+	{ 0, "include", OPT_STRINGS, AT(wishes.include), "WHAT=PATTERN",
+	  "only loops that match this: comm=, thread=, cgroup= or runtime= and a shell's pattern, in which * also stands for slashes; of "
+	  "several, one has to match", .check = loop_filter_check },
+	{ 0, "exclude", OPT_STRINGS, AT(wishes.exclude), "WHAT=PATTERN", "no loops that match this, written likewise",
+	  .check = loop_filter_check },
+	{ 0, "columns", OPT_STRING, AT(columns), "LIST",
+	  "columns of the table: names, separated by commas; +NAME adds to the default; all. '--columns help' lists them", NULL, 0, 0, 0 },
+	{ 0 },
+};
+
+static const struct opt_usage usage = {
+	.command = "report",
+	.synopsis = "FILE [options]",
+	.about = "Shows what loopscope record has kept, on standard output: all of it, or a stretch of time and some loops. Needs no privileges "
+		 "but to read the file, which may still be written to.",
+	.examples = "  loopscope report run.lsr                          as attach would have printed it\n"
+		    "  loopscope report run.lsr -o html >run.html        look at it\n"
+		    "  loopscope report run.lsr --from -30s -n node -o json\n",
+	.max_operands = 1,
+};
+
+/* --- one interval after the other --- */
+
+struct replay {
+	struct recording *r;
+	struct sink *sink;
+	struct slow_sums *sums;
+	struct fault *f;
+};
+
+static int on_interval(void *arg, uint32_t source, const struct interval *iv)
+{
+	struct replay *p = arg;
+
+	return sink_interval(p->sink, iv, p->f);
+}
+
+/* The live command sums up those of its own observation. */
+static int on_slow_tick(void *arg, uint32_t source, const struct slow_tick *t)
+{
+	struct replay *p = arg;
+	int err = recording_has_summary(p->r, source) ? slow_sums_add(p->sums, t) : 0;
+
+	return err ? fault(p->f, err, EXIT_FAILED, "out of memory") : sink_slow_tick(p->sink, t, p->f);
+}
+
+static int on_event(void *arg, uint32_t source, const struct loop_event *e)
+{
+	struct replay *p = arg;
+
+	return sink_event(p->sink, e, p->f);
+}
+
+static bool has_summary(const struct recording *r)
+{
+	size_t n;
+
+	recording_source_list(r, &n);
+	for (size_t i = 0; i < n; i++)
+		if (recording_has_summary(r, (uint32_t)i))
+			return true;
+	return false;
+}
+
+static int replay(struct replay *p, const struct recording_select *s)
+{
+	const struct recording_replay to = { on_interval, on_slow_tick, on_event, p };
+	struct slow_summary sum;
+	int err = recording_replay(p->r, s, &to, p->f);
+
+	if (err || !has_summary(p->r))
+		return err;
+	sum = (struct slow_summary){ .ticks = slow_sums_ticks(p->sums), .us = slow_sums_us(p->sums),
+				     .held_back = slow_sums_held_back(p->sums) };
+	sum.causes = slow_sums_list(p->sums, &sum.n_causes);
+	return sink_slow_summary(p->sink, &sum, p->f);
+}
+
+static int open_sink(const struct report_config *c, struct sink **ret, struct fault *f)
+{
+	struct table_options t = { .out = stdout, .layout = TABLE_REPEAT, .columns = c->columns };
+
+	if (c->format == REPORT_JSON)
+		return sink_json_new(stdout, ret, f);
+	return c->format == REPORT_FOLDED ? sink_folded_new(stdout, ret, f) : sink_table_new(&t, ret, f);
+}
+
+static int report_in_order(const struct report_config *c, struct recording *r, const struct recording_select *s, struct fault *f)
+{
+	struct replay p = { .r = r, .f = f };
+	int err = open_sink(c, &p.sink, f);
+
+	if (!err && slow_sums_new(&p.sums))
+		err = fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	if (!err)
+		err = replay(&p, s);
+	slow_sums_free(p.sums);
+	sink_free(p.sink);
+	return err;
+}
+
+/* --- the whole --- */
+
+static int report_whole(const struct report_config *c, struct recording *r, const struct recording_select *s, struct fault *f)
+{
+	static int (*const writers[])(struct recording_view *, const struct recording_select *, FILE *, struct fault *) = {
+		[REPORT_HTML] = html_write, [REPORT_PERFETTO] = perfetto_write, [REPORT_VCD] = vcd_write,
+	};
+	struct recording_view *view;
+	int err;
+
+	if (c->format != REPORT_VCD && isatty(STDOUT_FILENO))
+		return fault(f, -EINVAL, EXIT_USAGE, "report: -o %s is for a file, not for a terminal; write > FILE behind it", formats[c->format]);
+	err = recording_look(r, &view, f);
+	return err ? err : writers[c->format](view, s, stdout, f);
+}
+
+static int report(const struct report_config *c, const char *path, struct fault *f)
+{
+	struct report_progress progress;
+	struct report_select select = { 0 };
+	struct recording *r = NULL;
+	int err = recording_open(path, &r, f);
+
+	if (!err)
+		err = report_select_make(&c->wishes, r, &select, f);
+	if (!err) {
+		report_progress_begin(&progress);
+		recording_set_progress(r, report_progress_step, &progress);
+		err = c->format < REPORT_HTML ? report_in_order(c, r, &select.select, f) : report_whole(c, r, &select.select, f);
+		report_progress_end(&progress);
+	}
+	report_select_free(&select);
+	recording_close(r);
+	/* Ctrl-C: what was asked for up to there is written, and whole. */
+	return err == -EINTR ? fault(f, err, EXIT_FAILED, "interrupted: the report ends before the recording does") : err;
+}
+
+static int run(int argc, char **argv)
+{
+	struct report_config c = { 0 };
+	struct fault f = {};
+	int operand, err = options_parse(&usage, specs, &c, argc, argv, &operand, &f);
+
+	if (err == OPTIONS_HELP_SHOWN)
+		err = 0;
+	else if (!err && !observe_columns_help(c.columns))
+		err = operand < argc ? report(&c, argv[operand], &f) :
+				       fault(&f, -EINVAL, EXIT_USAGE, "report: which recording? Give its file, as in 'loopscope report run.lsr'");
+	options_release(specs, &c);
+	return observe_exit(err, &f);
+}
+
+const struct command cmd_report = { "report", "what a recording holds: tables, JSON, a page, a trace", run };
