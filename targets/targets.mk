@@ -6,6 +6,7 @@
 # make fuzz-serial   detection, all decoders and the board model likewise
 # make bench-codec   how fast the codec decodes on one core; fails below 20 MB/s
 # make bench-serial  the same from the line to the board model, for every protocol; and what endless garbage takes
+# make replay-serial recorded streams at their own pace, silences sat out, clocks compared for a minute: some minutes
 # make firmware      the example for a Cortex-M3, and what the agent adds to it
 
 CODEC_SRC := $(sort $(wildcard targets/codec/*.c))
@@ -21,7 +22,7 @@ SERIAL_DEPS := $(SERIAL_SRC) $(CODEC_DEPS) $(wildcard user/source/serial*.h user
 SERIAL_DATA := $(filter-out %.board.bin %.host.bin,$(sort $(wildcard tests/data/serial/*.bin)))
 SERIAL_MB_S := 20
 
-.PHONY: damage fuzz-codec fuzz-serial bench-codec bench-serial firmware
+.PHONY: damage fuzz-codec fuzz-serial bench-codec bench-serial replay-serial firmware
 
 # Criterion takes a filter that matches nothing for a success: the figures must be there.
 damage: unit
@@ -67,6 +68,9 @@ $(BUILD)/targets/bench_serial: tests/bench/bench_serial.c $(SERIAL_DEPS)
 
 bench-serial: $(BUILD)/targets/bench_serial
 	$(Q)$< $(SERIAL_MB_S) $(SERIAL_DATA)
+
+replay-serial: all loopers
+	$(Q)LOOPSCOPE_REPLAY=real BUILD=$(BUILD) tests/run --only live -k boards.
 
 firmware:
 	$(Q)$(MAKE) -C targets/c/example OUT=$(abspath $(BUILD))/targets/example all size

@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import mmap
 import os
+import random
 import re
 import select
 import struct
@@ -323,6 +324,247 @@ class Clocks(BoardTest):
                 how, clock["drift_ppm"], clock["drift_error_ppm"], DRIFT_PPM, clock["samples"]))
             self.assertNotIn(b"\x03", pty.heard)
         self.assertEqual(lines["one-way"][0].heard, b"")
+
+
+class DamagingLine:
+    """Passes frames on to a pty and damages `share` of them: bits flipped, bytes lost, bytes that nobody sent, between frames
+    also console text. Knows which it let be."""
+
+    def __init__(self, pty, kinds, share, seed=1):
+        self.pty, self.kinds, self.share, self.random = pty, kinds, share, random.Random(seed)
+        self.frames = self.untouched = self.bytes = 0
+        self.text, self.said = [], None  # lines between two frames that came whole
+
+    def send(self, data):
+        touched = self.random.random() < self.share
+        if touched:
+            data = self.damage(bytearray(data))
+        self.frames += 1
+        self.untouched += not touched
+        if self.said and not touched:
+            self.text.append(self.said)
+        self.said = None
+        if "text" in self.kinds and not self.random.randrange(10):
+            line = "line %d of the board" % self.frames
+            self.said = None if touched else line
+            data = bytes(data) + line.encode() + b"\r\n"
+        self.bytes += len(data)
+        self.pty.send(bytes(data))
+
+    def damage(self, data):
+        for _ in range(self.random.choice((1, 1, 1, 2, 5))):
+            at, kind = self.random.randrange(len(data)), self.random.choice([k for k in self.kinds if k != "text"])
+            if kind == "flips":
+                data[at] ^= 1 << self.random.randrange(8)
+            elif kind == "deletions":
+                del data[at]
+            else:
+                data.insert(at, self.random.randrange(256))
+        return data
+
+    def clean(self):
+        self.share = 0
+
+
+class SlowLine:
+    """A UART with a FIFO behind it: what the line can't carry in time and the FIFO can't hold is lost, byte for byte."""
+
+    def __init__(self, pty, baud, fifo):
+        self.pty, self.rate, self.fifo = pty, baud // 10, fifo
+        self.queue, self.lost, self.bytes = b"", 0, 0
+        self.due = time.monotonic()
+
+    def send(self, data):
+        self.carry()
+        room = max(0, self.fifo - len(self.queue))
+        self.queue += data[:room]
+        self.lost += len(data[room:])
+
+    def carry(self):
+        now = time.monotonic()
+        n = min(len(self.queue), int((now - self.due) * self.rate))
+        self.due = self.due + n / self.rate if n < len(self.queue) else now
+        self.pty.send(self.queue[:n])
+        self.bytes += n
+        self.queue = self.queue[n:]
+
+
+class Damage(BoardTest):
+    def check(self, observer, board, accepted, sent):
+        """The load is the board's own, and every frame that did not come is told of in gaps."""
+        loads = [o for o in self.of(observer, "loop") if o["load"] is not None]
+        span = sum(o["interval_s"] for o in loads)
+        load = sum(o["load"] * o["interval_s"] for o in loads) / span
+        self.assertAlmostEqual(load, board.load(), delta=LOAD)
+        gaps = [o for o in self.of(observer, "gap") if o["what"] == "frames"]
+        self.assertEqual(sum(o["lost"] for o in gaps), sent - accepted)
+        self.assertEqual(sum(o["lost"] for o in self.of(observer, "loop")), sent - accepted)
+        return load
+
+    def test_flips_deletions_insertions(self):
+        for kinds, share in ((["flips"], 0.3), (["deletions"], 0.3), (["insertions", "text"], 0.3),
+                             (["flips", "deletions", "insertions", "text"], 0.1),
+                             (["flips", "deletions", "insertions", "text"], 0.9)):
+            what = "%s in %d %%" % (", ".join(kinds), share * 100)
+            pty, observer = self.begin("-i", "100ms", "--console")
+            line = DamagingLine(pty, kinds, 0)
+            board = sf.FakeBoard(line, bits=30)
+            board.hello()
+            line.share = share
+            for n in range(2000):
+                board.beat(work=1000 + 7 * (n % 1000), rest=9000)
+                if n % 20 == 0:
+                    board.sums()
+            line.clean()
+            board.sums()
+            source = self.finish(observer, pty, line.bytes)
+            accepted = source["events"]
+            self.assertGreaterEqual(accepted, line.untouched, "what was not touched is taken")
+            self.assertLess(accepted, line.frames, "the line must really have damaged")
+            load = self.check(observer, board, accepted, line.frames)
+            self.assertEqual(source["lost"]["frames"], line.frames - accepted)
+            self.assertEqual(source["gaps_uncounted"], 0)
+            self.assertEqual(source["resets"], 0)
+            console = "\n".join(observer.errors) + "\n"
+            self.assertEqual([text for text in line.text if text + "\n" not in console], [], what)
+            self.notes.append("%s: %d of %d frames lost, all told; load %.5f, %.5f in truth" % (
+                what, line.frames - accepted, line.frames, load, board.load()))
+
+    def test_a_line_that_is_too_slow(self):
+        pty, observer = self.begin("-i", "500ms")
+        line = SlowLine(pty, 115200, 512)
+        board = sf.FakeBoard(line)
+        board.hello()
+        begin, at = time.monotonic(), 0
+        while at < 2:
+            at = time.monotonic() - begin
+            while board.t < at * 1000000:  # 1000 frames of 43 bytes a second: four times what the line carries
+                board.beat(work=100 + 300 * (board.runs % 3), rest=600)
+                if board.runs % 100 == 0:
+                    board.sums()
+            time.sleep(0.001)
+            line.carry()
+        while line.queue:
+            time.sleep(0.001)
+            line.carry()
+        board.sums()
+        while line.queue:
+            time.sleep(0.001)
+            line.carry()
+        source = self.finish(observer, pty, line.bytes)
+        load = self.check(observer, board, source["events"], board.seq)
+        self.assertGreater(source["lost"]["frames"], board.seq / 2)
+        self.notes.append("%d of %d bytes lost to a line of 115200 baud: %d of %d frames, all told; load %.5f, %.5f in truth" % (
+            line.lost, line.lost + line.bytes, source["lost"]["frames"], board.seq, load, board.load()))
+
+    def test_silence_of_twenty_minutes(self):
+        for bits in (30, 32):  # microseconds: 30 bits wrap after 18 minutes, 32 after 72
+            ahead = Ahead(self.tmp)
+            pty, observer = self.begin("-i", "100ms", "--listen", env=ahead.environ)
+            board = sf.FakeBoard(pty, bits=bits)
+            board.t = (1 << bits) - 5000000  # and the counter wraps while frames come, too
+            board.hello()
+            for _ in range(1000):
+                board.beat()
+            board.sums()
+            before = board.load()
+            for silence in (1200, 1200):
+                self.settle(observer, pty)
+                ahead.jump(silence * 1000000000)
+                self.wait_source(observer, lambda o: (o["silent_s"] or 0) >= silence, "the silence told")
+                board.t += silence * 1000000
+                board.idle += silence * 1000000
+                board.sums()
+            for _ in range(100):
+                board.beat()
+            board.sums()
+            sent = self.wait_source(observer, lambda o: o["events"] == board.seq, "all frames")["bytes"]
+            source = self.finish(observer, pty, sent)
+            load = self.check(observer, board, source["events"], board.seq)
+            span = sum(o["interval_s"] for o in self.of(observer, "loop") if o["load"] is not None)
+            self.assertAlmostEqual(span, (board.busy + board.idle) / 1e6, delta=1e-3)
+            self.assertEqual(source["resets"], 0)
+            self.notes.append("%d bits: load %.5f before, %.5f with 40 minutes of silence, %.5f in truth" % (
+                bits, before, load, board.load()))
+
+    def test_light_sleep_stops_the_boards_clock(self):
+        """Its sums leave out what it slept: the host's clock tells."""
+        ahead = Ahead(self.tmp)
+        pty, observer = self.begin("-i", "100ms", "--listen", env=ahead.environ)
+        board = sf.FakeBoard(pty, flags=sf.STOPS)
+        board.hello()
+        begin = time.monotonic_ns() + ahead.ns
+        for _ in range(5):
+            for _ in range(50):
+                board.beat(work=20000, rest=0)
+            ahead.jump(1000000000)
+            board.sums()
+            self.settle(observer, pty)
+            ahead.jump(9000000000)  # and then it is gone for nine
+        board.sums()
+        end = time.monotonic_ns() + ahead.ns
+        self.settle(observer, pty)
+        observer.stop()
+        loads = [o for o in self.of(observer, "loop") if o["load"] is not None]
+        load = sum(o["load"] * o["interval_s"] for o in loads) / sum(o["interval_s"] for o in loads)
+        truth = board.busy * 1000 / (end - begin)
+        self.assertAlmostEqual(load, truth, delta=LOAD)
+        self.assertEqual(self.of(observer, "source")[-1]["lost"]["frames"], 0)
+        self.notes.append("load %.4f, %.4f in truth" % (load, truth))
+
+    def test_unplugged_in_mid_frame_while_the_board_runs_on(self):
+        """The same boot answers: the same session, with what went by meanwhile counted."""
+        ahead = Ahead(self.tmp)
+        link = os.path.join(self.tmp, "board")
+        first, second = self.pty(), self.pty()
+        os.symlink(first.path, link)
+        observer = self.start(link, "-o", "json", "-i", "100ms", env=ahead.environ)
+        until(lambda: first.path in opened_by(observer.pid), SECONDS, "it opened the first")
+        board = sf.FakeBoard(first)
+        board.hello()
+        for _ in range(100):
+            board.beat()
+        self.settle(observer, first)
+        first.send(sf.frame(board.seq, board.t, 1, sf.run(3, 1, 1))[:9])
+        self.settle(observer, first)
+        os.unlink(link)
+        first.hang_up()
+        for _ in range(300):  # nobody hears these
+            board.beat(lose=True, work=8000, rest=2000)
+        ahead.jump(board.t * 1000)
+        self.wait_source(observer, lambda o: not o["present"], "its absence")
+        os.symlink(second.path, link)
+        self.wait(observer, lambda all_: [o for o in all_ if o["type"] == "source"][-1]["present"], "its return")
+        board.line = second
+        for _ in range(100):
+            board.beat()
+        board.sums()
+        source = self.wait_source(observer, lambda o: o["events"] == 202, "all frames that could come")
+        self.assertEqual(observer.stop(), 0, observer.errors)
+        self.check(observer, board, source["events"], board.seq)
+        self.assertEqual((source["lost"]["frames"], source["resets"]), (300, 0))
+        kinds = [o["type"] for _, o in observer.objects() if o["type"] in ("loop_start", "loop_stop")]
+        self.assertEqual(kinds, ["loop_start", "loop_stop", "loop_start"])
+
+    def test_reset_in_mid_frame(self):
+        pty, observer = self.begin("-i", "100ms")
+        line = DamagingLine(pty, ["flips"], 0.2)
+        sent = busy = idle = 0
+        for boot in (1, 2, 3):
+            board = sf.FakeBoard(line, boot)
+            line.clean()
+            board.hello()
+            line.share = 0.2
+            for _ in range(300):
+                board.beat(work=1000 * boot, rest=3000)
+            line.clean()
+            board.sums()
+            pty.send(sf.frame(board.seq, board.t, boot, sf.run(3, 1, 1))[:9])
+            sent, busy, idle = sent + board.seq, busy + board.busy, idle + board.idle
+        source = self.finish(observer, pty, line.bytes + 27)
+        board.busy, board.idle = busy, idle
+        self.check(observer, board, source["events"], sent)
+        self.assertEqual(source["resets"], 2)
 
 
 if __name__ == "__main__":

@@ -408,14 +408,55 @@ class SerialFirmware(SerialTest):
         self.wait_source(observer, lambda o: o["bytes"] >= sent, "all that the board sent")
         cable.close()
         self.assertEqual(observer.stop(), 0, observer.errors)
-        named = {(o["task"], o["instance"]) for o in self.of(observer, "task") if o["kind"] == "task"}
-        self.assertEqual(named, set(truth.tasks) | {("main", 0)})
-        self.assertEqual(max(o["instances"] for o in self.of(observer, "task") if o["task"] == "sensor"),
-                         len([1 for name, _ in truth.tasks if name == "sensor"]))
-        hogs = [o for o in self.of(observer, "slow_tick") if o["in_progress"]]
-        self.assertGreaterEqual(len(hogs), 1, "a hog is told while it runs")
-        self.check_margin(observer, cable.bytes[board.fd], truth)
+        self.check_micropython(observer, cable.bytes[board.fd], truth)
         self.assertNotIn(b"\x03", cable.bytes[pty.master])
+
+    def test_micropython_on_a_cortex_m3(self):
+        """One UART for the REPL, the program's output and the frames."""
+        import boards  # pylint: disable=import-outside-toplevel
+        import test_micropython  # pylint: disable=import-outside-toplevel
+        board = boards.CortexM3(test_micropython.firmware("qemu"))
+        self.addCleanup(board.close)
+        board.files([os.path.join(boards.AGENT, "loopscope.py")] +
+                    [os.path.join(boards.HERE, "programs", name) for name in ("timers.py", "tasks.py")])
+        pty = self.pty()
+        observer = self.start(pty.path, "-o", "json", "-i", "200ms", "--console")
+        self.wait_source(observer, lambda o: o["present"], "a first report")
+        cable = sf.Cable(board.fd, pty.master)
+        self.addCleanup(cable.close)
+        os.write(board.fd, b"import sys\nsys.argv[:] = ['tasks.py', '4']\nimport tasks\n\x04")
+        deadline = time.monotonic() + SECONDS
+        while not cable.bytes[board.fd].endswith(b"\x04>"):
+            self.assertLess(time.monotonic(), deadline, "no prompt after the program: %r" % cable.bytes[board.fd][-100:])
+            cable.over.wait(0.05)
+        sent = len(cable.bytes[board.fd])
+        self.wait_source(observer, lambda o: o["bytes"] >= sent, "all that the board sent")
+        cable.close()
+        self.assertEqual(observer.stop(), 0, observer.errors)
+        console = "\n".join(observer.errors)
+        truth = test_micropython.Truth(console)
+        self.check_micropython(observer, cable.bytes[board.fd], truth)
+        self.assertEqual([k for k in range(1, truth.tasks["talker", 0][0]) if "talk %d\n" % k not in console], [])
+        self.assertTrue(console.startswith("OK"), "the REPL's own words")
+        self.assertNotIn("talk", "".join(line[2] for line in observer.lines).replace('"talker"', ""))
+        self.assertNotIn(b"\x03", cable.bytes[pty.master])
+        self.assertIn(b"~t", cable.bytes[pty.master], "and the other way it asked for the time")
+
+    def check_micropython(self, observer, data, truth):
+        tasks = [o for o in self.of(observer, "task") if o["kind"] == "task"]
+        self.assertEqual({(o["task"], o["instance"]) for o in tasks}, set(truth.tasks) | {("main", 0)})
+        self.assertEqual(max(o["instances"] for o in tasks if o["task"] == "sensor"),
+                         len([1 for name, _ in truth.tasks if name == "sensor"]))
+        for name, instance in truth.tasks:
+            if name != "flash":  # who come and go have intervals of which no sum tells
+                mine = [o for o in tasks if (o["task"], o["instance"]) == (name, instance)]
+                self.assertEqual(sum(o["runs"] or 0 for o in mine), truth.tasks[name, instance][0], name)
+        live = [o for o in self.of(observer, "slow_tick") if o["in_progress"]]
+        self.assertGreaterEqual(len([o for o in live if o["causes"][0]["what"] == "hog"]), 3, "hogs are told while they run")
+        hog = [o for o in tasks if o["task"] == "hog"]
+        self.assertEqual(sum(o["hogs"] for o in hog), len(truth.hogs), "and stand in the table")
+        self.assertGreaterEqual(max(o["run_us"]["max"] for o in hog if o["run_us"]), 75000)
+        self.check_margin(observer, data, truth)
 
     def check_margin(self, observer, data, truth):
         """All loads together reach from where the sums began to the last SYNC: asleep in that time, by the program."""

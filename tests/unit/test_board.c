@@ -260,3 +260,64 @@ Test(board, an_interrupt_whose_end_was_swallowed_does_not_last_for_ever)
 	cr_assert_eq(r.summary.orphans, 1);
 	cr_assert_float_eq(r.loop.idle, 0.98, 1e-9);
 }
+
+static void told_run(struct board *b, uint32_t id, uint64_t ticks, uint64_t t)
+{
+	struct board_event e = { .kind = BOARD_RUN, .id = id, .t = t };
+
+	e.u.run.ticks = ticks;
+	board_event(b, &e);
+}
+
+static void totals(struct board *b, uint32_t id, uint32_t runs, uint64_t busy, uint64_t t)
+{
+	struct board_event e = { .kind = BOARD_TOTALS, .id = id, .t = t };
+
+	e.u.totals.runs = runs;
+	e.u.totals.busy = busy;
+	board_event(b, &e);
+}
+
+/* A board that began under our eyes tells its first sums after an interval has been reported from its steps alone. */
+Test(board, sums_since_the_beginning_count_nothing_twice)
+{
+	_cleanup_board_ struct board *b = new_board();
+	struct board_event e = { .kind = BOARD_RESET };
+	const struct task_record *t;
+	struct board_report r;
+
+	e.u.reset.from_zero = true;
+	board_event(b, &e);
+	told_run(b, 3, 200, 1000);
+	told_run(b, 3, 100, 2000);
+	r = report(b);
+	cr_assert_eq(serial_task(&r, TASK_RUNS, 3)->runs, 2);
+	told_run(b, 3, 300, 4000);
+	totals(b, 3, 5, 1000, 6000); /* two steps were not sent */
+	r = report(b);
+	t = serial_task(&r, TASK_RUNS, 3);
+	cr_assert_eq(t->runs, 3, "%ld", t->runs);
+	cr_assert_float_eq(t->busy, 700.0 / 4000, 1e-9, "from the last report on");
+	totals(b, 3, 2, 90, 7000); /* others' sums: begun anew */
+	r = report(b);
+	cr_assert_eq(serial_task(&r, TASK_RUNS, 3)->runs, 0);
+	totals(b, 3, 4, 290, 9000);
+	r = report(b);
+	cr_assert_eq(serial_task(&r, TASK_RUNS, 3)->runs, 2);
+}
+
+/* The sums of a task that is gone were its last, whatever is lost after it. */
+Test(board, a_gap_does_not_take_from_who_is_gone)
+{
+	_cleanup_board_ struct board *b = new_board();
+	struct board_report r;
+
+	totals(b, 3, 10, 1000, 2000);
+	report(b);
+	totals(b, 3, 17, 1700, 4000);
+	ev(b, BOARD_END, 3, 4000);
+	gap(b, 5, 5000);
+	r = report(b);
+	cr_assert_eq(serial_task(&r, TASK_RUNS, 3)->runs, 7);
+	cr_assert(serial_task(&r, TASK_RUNS, 3)->ended);
+}

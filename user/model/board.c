@@ -153,7 +153,8 @@ static void gap(struct board *b, const struct board_event *ev)
 		struct task *t = &b->tasks[n];
 
 		t->is_ready = t->open = false;
-		t->behind = true;
+		if (!t->gone) /* whoever has said good-bye has told all before it */
+			t->behind = true;
 	}
 	b->gaps++;
 	if (ev->u.gap.count < 0)

@@ -194,6 +194,9 @@ static void task_record(struct board *b, struct task *t, struct task_record *r, 
 	} else {
 		r->runs = (int64_t)t->runs;
 		r->busy = share(t->busy, sc->covered);
+		t->reported.t = b->now;
+		t->reported.runs += t->runs;
+		t->reported.busy += t->busy;
 	}
 	if (t->kind == TASK_LIFETIME)
 		lifetime(b, t, r, end);

@@ -70,19 +70,21 @@ static void totals(struct board *b, const struct board_event *ev)
 {
 	struct task *t = told_task(b, ev->id);
 	uint64_t runs = ev->u.totals.runs;
+	bool fell;
 
 	if (!t)
 		return;
-	if (t->has_totals && ev->u.totals.busy < t->totals.busy)
+	fell = t->has_totals && ev->u.totals.busy < t->totals.busy;
+	if (fell)
 		t->has_totals = false; /* sums never fall: these are others, begin anew */
 	if (t->has_totals)
 		runs = t->totals.runs + (uint32_t)(ev->u.totals.runs - (uint32_t)t->totals.runs);
 	t->totals = (struct tally){ .t = b->now, .runs = runs, .busy = ev->u.totals.busy };
 	if (!t->has_totals) {
 		t->has_totals = true;
-		/* The first ones: what came before them is this interval's only as far as it was seen, or wholly if the
-		 * board began under our eyes. */
-		if (!b->from_zero) {
+		/* The first ones: what came before them is this interval's only as far as it was seen, or if the board
+		 * began under our eyes all that was not reported yet. */
+		if (!b->from_zero || fell) {
 			t->reported.t = b->interval_t;
 			t->reported.runs = runs > t->runs ? runs - t->runs : 0;
 			t->reported.busy = t->totals.busy > t->busy ? t->totals.busy - t->busy : 0;
