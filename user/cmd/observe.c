@@ -19,6 +19,7 @@
 
 /* Stalls are told within the threshold + 200 ms. */
 #define PULSE_NS 100000000ull
+#define CALIBRATE_NS 500000000ull
 /* The event stream comes as fast as this. */
 #define BATCH_NS 25000000ull
 
@@ -49,7 +50,7 @@ struct observation {
 	struct loop_record *sorted;
 	/* while running */
 	struct evloop *loop;
-	struct ev_source *pulse, *ring, *batch;
+	struct ev_source *pulse, *ring, *batch, *calibration;
 	struct observe_pace pace;
 	uint64_t reports;
 	struct fault *f;
@@ -244,7 +245,8 @@ static void leave_loop(struct observation *ob)
 	evloop_remove(ob->loop, ob->pulse);
 	evloop_remove(ob->loop, ob->ring);
 	evloop_remove(ob->loop, ob->batch);
-	ob->pulse = ob->ring = ob->batch = NULL;
+	evloop_remove(ob->loop, ob->calibration);
+	ob->pulse = ob->ring = ob->batch = ob->calibration = NULL;
 	ob->loop = NULL;
 }
 
@@ -363,6 +365,17 @@ static int on_batch(void *arg, uint64_t expirations)
 	return err ? err : sink_flush(ob->sink, ob->f);
 }
 
+static int on_calibration(void *arg, uint64_t expirations)
+{
+	struct observation *ob = arg;
+
+	if (kernel_source_calibrate(ob->source))
+		return 0;
+	evloop_remove(ob->loop, ob->calibration);
+	ob->calibration = NULL;
+	return 0;
+}
+
 static int on_end(void *arg, uint64_t expirations)
 {
 	evloop_stop(((struct observation *)arg)->loop);
@@ -399,6 +412,8 @@ int observation_start(struct observation *ob, struct evloop *loop, struct fault 
 		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, &ob->ring);
 	if (!err && ob->o.source.stream)
 		err = evloop_add_timer(loop, BATCH_NS, BATCH_NS, on_batch, ob, &ob->batch);
+	if (!err)
+		err = evloop_add_timer(loop, CALIBRATE_NS, CALIBRATE_NS, on_calibration, ob, &ob->calibration);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
 	return kernel_source_measure(ob->source, f);

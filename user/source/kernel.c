@@ -251,13 +251,52 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 	return err;
 }
 
+static ssize_t count_events(void *arg, const char *data, size_t n)
+{
+	struct kernel_source *k = arg;
+	size_t used = 0;
+
+	for (; n - used >= sizeof(struct ls_snap); used += sizeof(struct ls_snap)) {
+		struct ls_snap snap;
+
+		memcpy(&snap, data + used, sizeof(snap));
+		k->cost.events_live += snap.t.events;
+	}
+	return (ssize_t)used;
+}
+
+static int walk_events(struct kernel_source *k)
+{
+	k->cost.events_live = 0;
+	return kernel_walk(k, WALK_SNAPSHOT, count_events, k);
+}
+
+bool kernel_source_calibrate(struct kernel_source *k)
+{
+	enum cost_kind kind;
+
+	if (!kernel_cost_calibrates(&k->cost))
+		return false;
+	if (!walk_events(k))
+		kernel_cost_per_event(&k->cost, &kind);
+	return kernel_cost_calibrates(&k->cost);
+}
+
+/* What a wait's edges cost is measured without the statistics, whose own cost is as much. */
 int kernel_source_measure(struct kernel_source *k, struct fault *f)
 {
+	bool calibrates = kernel_cost_calibrates(&k->cost);
+	int err;
+
 	if (k->edges.kind == EDGES_SCHED || k->measuring)
 		return 0;
 	k->measuring = true;
+	kernel_cost_stop(&k->cost);
 	kernel_edges_calibrate(&k->edges, k->skel);
-	return kernel_edges_attach(&k->edges, k->skel, f);
+	err = kernel_edges_attach(&k->edges, k->skel, f);
+	if (!err && calibrates && !walk_events(k))
+		kernel_cost_again(&k->cost);
+	return err;
 }
 
 int kernel_source_open(const struct kernel_source_options *o, struct kernel_source **ret, struct fault *f)

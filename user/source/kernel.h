@@ -76,6 +76,9 @@ int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret);
  * administrator has them on (kernel.bpf_stats_enabled), else from the first intervals, for which they are switched on.
  * NAN until known. */
 double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kind);
+/* A step of that calibration, each half second at first: meanwhile every BPF program of the machine pays for it. True while it goes
+ * on. */
+bool kernel_source_calibrate(struct kernel_source *k);
 
 /* What measuring adds to one IO wait, ns; 0 while the edges are not measured. */
 double kernel_source_wait_cost(const struct kernel_source *k);

@@ -50,16 +50,16 @@ static bool total_run_time(const struct kernel_cost *c, double *ret_ns, double *
 		ns += (double)info.run_time_ns;
 		runs += (double)info.run_cnt;
 	}
-	*ret_ns = ns;
-	*ret_runs = runs;
+	*ret_ns = ns - c->ns_before;
+	*ret_runs = runs - c->runs_before;
 	return true;
 }
 
 double kernel_cost_per_event(struct kernel_cost *c, enum cost_kind *ret_kind)
 {
-	double ns, runs, events = (double)(c->events_live + c->events_ended);
+	double ns, runs, events = (double)(c->events_live + c->events_ended) - c->events_before;
 
-	if (!c->always_on && c->stats_fd <= 0) {
+	if (!c->always_on && !kernel_cost_calibrates(c)) {
 		*ret_kind = c->kind;
 		return c->per_event_ns;
 	}
@@ -78,9 +78,26 @@ double kernel_cost_per_event(struct kernel_cost *c, enum cost_kind *ret_kind)
 	return c->per_event_ns;
 }
 
+bool kernel_cost_calibrates(const struct kernel_cost *c)
+{
+	return c->stats_fd > 0;
+}
+
 void kernel_cost_stop(struct kernel_cost *c)
 {
 	if (c->stats_fd > 0)
 		close(c->stats_fd);
 	c->stats_fd = -1;
+}
+
+void kernel_cost_again(struct kernel_cost *c)
+{
+	double ns, runs;
+
+	if (c->always_on || !total_run_time(c, &ns, &runs))
+		return;
+	c->ns_before += ns;
+	c->runs_before += runs;
+	c->events_before = (double)(c->events_live + c->events_ended);
+	c->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 }
