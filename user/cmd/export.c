@@ -4,10 +4,16 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "cmd/command.h"
 #include "cmd/observe.h"
+#include "lib/cleanup.h"
+#include "lib/options_file.h"
 #include "model/loop_filter.h"
+#include "sink/otlp.h"
+#include "sink/output.h"
 #include "source/kernel_edges.h"
 
 #define BAUD_MAX 20000000u
@@ -18,9 +24,13 @@ enum { SLOW = 1 };
 #define AT(field) offsetof(struct export_config, field)
 
 static const struct opt_spec specs[] = {
+	{ 0, "config", OPT_STRING, AT(config), "FILE",
+	  "also read options from this file: [export], then NAME = VALUE, a line each, with the long names of those below; a flag's value is "
+	  "yes or no. What is given on the command line wins. SIGHUP reads it again", .command_line_only = true },
+	{ 0, "check-config", OPT_FLAG, AT(check_config), NULL, "check all options, print them as such a file and end", .command_line_only = true },
 	{ 'l', "listen", OPT_STRING, AT(listen), "WHERE",
 	  "where /metrics is served: ADDR:PORT, [ADDR]:PORT or unix:PATH (default 127.0.0.1:9464). There is neither TLS nor a password: put a "
-	  "proxy before it where others than this machine shall reach it", NULL, 0, 0, 0 },
+	  "proxy before it where others than this machine shall reach it. none: nowhere", NULL, 0, 0, 0 },
 	{ 'i', "interval", OPT_DURATION, AT(interval_ns), "TIME",
 	  "the loops are read at least so often (default 5s), and when they are asked for, at most twice a second", NULL, 0, 100000000, 600000000000ull },
 	{ 'p', "pid", OPT_PIDS, AT(pids), "PID", "export only this process, with its ticks measured", NULL, 0, 0, 0 },
@@ -45,6 +55,22 @@ static const struct opt_spec specs[] = {
 	{ 0, "serial", OPT_STRINGS, AT(boards), "PORT",
 	  "also a board's loop and tasks, from the trace that it sends: PORT, or NAME=PORT (else it is board0, board1, ...)", NULL, 0, 0, 0 },
 	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial ports (default 115200)", NULL, 0, 1, BAUD_MAX },
+	{ 0, "textfile", OPT_STRING, AT(textfile), "DIR",
+	  "also write the metrics to DIR/loopscope.prom, replaced as a whole, for node_exporter's textfile collector" },
+	{ 0, "otlp", OPT_STRING, AT(otlp), "URL",
+	  "also push the metrics to this OpenTelemetry receiver, over HTTP; without a path in it /v1/metrics is meant. What can't be delivered "
+	  "is tried again and, beyond --otlp-queue, lost and counted", .check = otlp_check_url },
+	{ 0, "push-interval", OPT_DURATION, AT(push_ns), "TIME", "how often --textfile is written and --otlp is pushed to (default 15s)",
+	  .min = 1000000000, .max = 3600000000000 },
+	{ 0, "otlp-header", OPT_STRINGS, AT(otlp_headers), "NAME: VALUE", "a header of each request; better in a file, as others see a command line",
+	  .check = otlp_check_header },
+	{ 0, "otlp-resource", OPT_STRINGS, AT(otlp_resource), "KEY=VALUE",
+	  "an attribute of what sends, beside service.name, service.version and host.name", .check = otlp_check_resource },
+	{ 0, "otlp-timeout", OPT_DURATION, AT(otlp_timeout_ns), "TIME", "of a request (default 10s)", .min = 100000000, .max = 600000000000 },
+	{ 0, "otlp-queue", OPT_COUNT, AT(otlp_queue_mib), "MIB", "bound of what waits to be delivered, in MiB, compressed (default 16)", .max = 4096 },
+	{ 0, "ndjson", OPT_STRING, AT(ndjson), "FILE",
+	  "also write every record to this file, one JSON object a line, as attach -o json does; it is appended to, and opened anew on SIGHUP, for "
+	  "logrotate. -: stdout, whose reader had better be quick" },
 	{ 0, "no-kernel", OPT_FLAG, AT(no_kernel), NULL, "boards only: needs no privileges", NULL, 0, 0, 0 },
 	{ 0 },
 };
@@ -61,9 +87,22 @@ static const struct opt_usage usage = {
 		    "  loopscope export --serial left=/dev/ttyACM0 --no-kernel\n",
 };
 
-static int check_config(struct export_config *c, struct fault *f)
+static const struct export_config defaults = {
+	.listen = "127.0.0.1:9464", .interval_ns = 5000000000ull, .max_loops = 2000, .baud = 115200, .slow_ns = 50000000ull, .budget = 0.02,
+	.push_ns = 15000000000ull, .otlp_timeout_ns = 10000000000ull, .otlp_queue_mib = 16,
+};
+
+struct export_settings {
+	struct export_config c;
+	struct opt_file *file; /* what strings of c may point into; NULL: no file */
+};
+
+static int check(struct export_config *c, struct fault *f)
 {
 	bool named = export_names_processes(c);
+
+	if (!export_listens(c) && !c->textfile && !c->otlp && !c->ndjson)
+		return fault(f, -EINVAL, EXIT_USAGE, "export: --listen none leaves nobody to export to; give --textfile, --otlp or --ndjson");
 
 	if (!named && c->edges != CHOOSE_AUTO && c->edges != CHOOSE_SCHED)
 		return fault(f, -EINVAL, EXIT_USAGE, "export: edges are measured only of processes that are named; give -p or -n, or leave out --edges");
@@ -76,25 +115,76 @@ static int check_config(struct export_config *c, struct fault *f)
 	return 0;
 }
 
-static int export_as_told(struct export_config *c, struct fault *f)
+void export_settings_free(struct export_settings *s)
 {
-	int err = check_config(c, f);
+	if (!s)
+		return;
+	options_release(specs, &s->c);
+	options_file_free(s->file);
+	free(s);
+}
 
-	return err ? err : export_daemon(c, f);
+const struct export_config *export_settings_config(const struct export_settings *s)
+{
+	return &s->c;
+}
+
+int export_settings_load(int argc, char **argv, struct export_settings **ret, struct fault *f)
+{
+	struct export_settings *s = calloc(1, sizeof(*s));
+	struct opt_given given;
+	int operand, err;
+
+	if (!s)
+		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	s->c = defaults;
+	err = options_parse_given(&usage, specs, &s->c, argc, argv, &operand, &given, f);
+	if (!err && s->c.config)
+		err = options_file_read(s->c.config, &usage, specs, &given, &s->c, &s->file, f);
+	if (!err)
+		err = check(&s->c, f);
+	if (err) {
+		export_settings_free(s);
+		return err;
+	}
+	*ret = s;
+	return 0;
+}
+
+/* What shapes the kernel source, the groups or the boards stays for the whole run. */
+const char *export_settings_fixed_differ(const struct export_settings *a, const struct export_settings *b)
+{
+	static const char *const may_change[] = {"include", "exclude", "textfile", "ndjson", "otlp", "push-interval", "otlp-header",
+						 "otlp-resource", "otlp-timeout", "otlp-queue"};
+
+	for (const struct opt_spec *s = specs; s->name; s++) {
+		bool may = s->command_line_only;
+
+		for (size_t i = 0; i < ARRAY_SIZE(may_change); i++)
+			may = may || !strcmp(may_change[i], s->name);
+		if (!may && !options_same(s, &a->c, &b->c))
+			return s->name;
+	}
+	return NULL;
+}
+
+static int print_settings(const struct export_settings *s, struct fault *f)
+{
+	options_file_print(stdout, &usage, specs, &s->c);
+	return output_flush(stdout, f);
 }
 
 static int run(int argc, char **argv)
 {
-	struct export_config c = { .listen = "127.0.0.1:9464", .interval_ns = 5000000000ull, .max_loops = 2000, .baud = 115200,
-				   .slow_ns = 50000000ull, .budget = 0.02 };
+	struct export_settings *s = NULL;
 	struct fault f = {};
-	int operand, err = options_parse(&usage, specs, &c, argc, argv, &operand, &f);
+	int err = export_settings_load(argc, argv, &s, &f);
 
 	if (err == OPTIONS_HELP_SHOWN)
-		err = 0;
-	else if (!err)
-		err = export_as_told(&c, &f);
-	options_release(specs, &c);
+		return EXIT_DONE;
+	if (!err && s)
+		err = s->c.check_config ? print_settings(s, &f) : export_daemon(s, argc, argv, &f);
+	export_settings_free(s);
 	return observe_exit(err, &f);
 }
 

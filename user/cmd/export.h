@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lib/fault.h"
 #include "lib/options.h"
@@ -18,6 +19,13 @@ struct export_config {
 	double budget;
 	int edges;
 	bool pid_label, no_slow, no_kernel;
+	/* Besides serving: */
+	const char *textfile, *ndjson, *otlp;
+	uint64_t push_ns, otlp_timeout_ns, otlp_queue_mib;
+	struct opt_strings otlp_headers, otlp_resource;
+	/* For the command itself: */
+	const char *config;
+	bool check_config;
 };
 
 static inline bool export_names_processes(const struct export_config *c)
@@ -25,7 +33,22 @@ static inline bool export_names_processes(const struct export_config *c)
 	return c->pids.n || c->names.n;
 }
 
-/* Runs until SIGTERM or SIGINT. */
-int export_daemon(const struct export_config *c, struct fault *f);
+static inline bool export_listens(const struct export_config *c)
+{
+	return strcmp(c->listen, "none") != 0;
+}
+
+/* The command line and, where it names one, the file of options. The config's strings belong to it. */
+struct export_settings;
+
+/* OPTIONS_HELP_SHOWN where that was all that was wanted. */
+int export_settings_load(int argc, char **argv, struct export_settings **ret, struct fault *f);
+void export_settings_free(struct export_settings *s); /* accepts NULL */
+const struct export_config *export_settings_config(const struct export_settings *s);
+/* A long option that can't change while it runs and differs; NULL: none does. */
+const char *export_settings_fixed_differ(const struct export_settings *a, const struct export_settings *b);
+
+/* Runs until SIGTERM or SIGINT. On SIGHUP the settings are loaded anew from the same command line. */
+int export_daemon(const struct export_settings *s, int argc, char **argv, struct fault *f);
 
 #endif

@@ -17,29 +17,43 @@
 #include "cmd/board_watches.h"
 #include "cmd/export.h"
 #include "cmd/export_http.h"
+#include "cmd/export_metrics.h"
 #include "cmd/export_own.h"
+#include "cmd/export_push.h"
+#include "cmd/export_records.h"
+#include "cmd/export_service.h"
 #include "cmd/export_sink.h"
 #include "cmd/observe.h"
 #include "cmd/processes.h"
 #include "lib/cleanup.h"
 #include "lib/evloop.h"
-#include "registry/proc.h"
 #include "source/kernel_edges.h"
 
 #define FRESH_NS 500000000ull /* who asks each second gets what is new each time */
 #define FIND_NS 10000000000ull /* between two looks for processes of the names given: /proc is large */
 
+#define LAST_PUSH_NS 2000000000ull /* how long the end waits for a receiver */
+
 struct export {
-	const struct export_config *c;
+	const struct export_settings *first; /* what can't change while it runs is this one's */
+	struct export_settings *loaded;      /* by the last SIGHUP; NULL: none yet */
+	const struct export_config *c;       /* the one in force: of these */
+	int argc;
+	char **argv;
 	struct fault *f;
 	int err; /* of a reading that was asked for from outside */
+	bool ending; /* nothing is read any more */
 	struct evloop *loop;
+	struct ev_source *interval;
 	struct metrics *metrics;
 	struct loop_filter *filter;
 	struct observation *ob; /* NULL: boards only */
 	struct board_watches *boards;
 	struct sink **sinks; /* the kernel's, then the boards' */
 	size_t n_sinks;
+	struct sink *records; /* where they hand on to */
+	struct export_push *push;
+	struct export_service service;
 	struct export_http *http;
 	struct process_finder *finder;
 	uint64_t last_reading_ns, last_look_ns;
@@ -86,7 +100,11 @@ static int read_all(struct export *e, bool last)
 	e->readings.n++;
 	e->readings.ns += e->last_reading_ns - from;
 	export_own_count(e->metrics, &e->readings);
-	export_http_count(e->http);
+	if (e->http)
+		export_http_count(e->http);
+	export_records_count(e->records, e->metrics);
+	if (e->push)
+		export_push_count(e->push);
 	return err;
 }
 
@@ -108,7 +126,7 @@ static void refresh(void *arg)
 	struct export *e = arg;
 	uint64_t fresh = e->c->interval_ns < FRESH_NS ? e->c->interval_ns : FRESH_NS;
 
-	if (e->err || now_ns() - e->last_reading_ns < fresh)
+	if (e->err || e->ending || now_ns() - e->last_reading_ns < fresh)
 		return;
 	e->err = read_all(e, false);
 	if (e->err)
@@ -130,48 +148,68 @@ static int on_end(void *arg, int signo)
 	return 0;
 }
 
-/* What may have changed meanwhile is looked for now. */
+static int apply_filter(struct export *e, const struct export_config *c)
+{
+	struct loop_filter *filter = NULL;
+	int err = loop_filter_new(c->include.v, c->include.n, c->exclude.v, c->exclude.n, &filter);
+
+	if (err)
+		return err;
+	if (e->ob)
+		observation_set_filter(e->ob, filter);
+	loop_filter_free(e->filter);
+	e->filter = filter;
+	return 0;
+}
+
+/* All or nothing of what can change; what is wrong is said, and all goes on as it was. */
+static int reload(struct export *e, struct fault *f)
+{
+	struct export_settings *s = NULL;
+	const char *fixed;
+	int err = export_settings_load(e->argc, e->argv, &s, f);
+
+	if (err)
+		return err;
+	fixed = export_settings_fixed_differ(e->first, s);
+	if (fixed)
+		fprintf(stderr, "loopscope: %s has changed; that, and what else can't change while it runs, waits for a restart\n", fixed);
+	err = export_push_configure(e->push, export_settings_config(s), f);
+	if (!err)
+		err = export_records_configure(e->records, export_settings_config(s)->ndjson, f);
+	if (!err)
+		err = apply_filter(e, export_settings_config(s));
+	if (err)
+		return err;
+	export_settings_free(e->loaded);
+	e->loaded = s;
+	return 0;
+}
+
+/* What may have changed meanwhile is looked for now: settings, the file under --ndjson's name, processes. */
 static int on_hangup(void *arg, int signo)
 {
-	return look_for_processes(arg);
+	struct export *e = arg;
+	struct fault f = {};
+
+	notify_reloading(&e->service.notify);
+	if (reload(e, &f))
+		fault_report(&f);
+	notify_send(&e->service.notify, "READY=1");
+	return look_for_processes(e);
 }
 
 /* --- setting up ------------------------------------------------------------------------------------------------------------------ */
 
-static void know_culprit(void *arg, int64_t pid, struct metrics_culprit *ret)
-{
-	struct proc_info info;
-
-	if (!proc_info_read((pid_t)pid, &info))
-		ret->kernel_thread = info.kernel_thread;
-	if (!ret->kernel_thread && proc_cgroup_read((pid_t)pid, &ret->cgroup))
-		ret->cgroup = NULL;
-}
-
-static int make_metrics(struct export *e)
-{
-	const struct export_config *c = e->c;
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	struct timespec now;
-	struct metrics_options o = {
-		.max_groups = (size_t)c->max_loops, .pid_label = c->pid_label, .slow_ticks = !c->no_slow,
-		.n_cpus = cpus > 0 ? (unsigned)cpus : 0, .culprit = know_culprit,
-	};
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	o.start_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-	return metrics_new(&o, &e->metrics);
-}
-
 static int make_sinks(struct export *e)
 {
-	int err = 0;
+	int err = export_records_new(&e->records, e->f);
 
 	e->sinks = calloc(1 + e->c->boards.n, sizeof(struct sink *));
-	if (!e->sinks)
+	if (!e->sinks && !err)
 		return -ENOMEM;
 	for (; e->n_sinks < 1 + e->c->boards.n && !err; e->n_sinks++)
-		err = export_sink_new(e->metrics, (unsigned)e->n_sinks, NULL, &e->sinks[e->n_sinks], e->f);
+		err = export_sink_new(e->metrics, (unsigned)e->n_sinks, e->records, &e->sinks[e->n_sinks], e->f);
 	return err;
 }
 
@@ -216,7 +254,14 @@ static int open_http(struct export *e)
 {
 	struct export_http_options o = { .listen = e->c->listen, .metrics = e->metrics, .refresh = refresh, .healthy = healthy, .arg = e };
 
-	return export_http_new(&o, e->loop, &e->http, e->f);
+	return !export_listens(e->c) ? 0 : export_http_new(&o, e->loop, &e->http, e->f);
+}
+
+static int open_push(struct export *e)
+{
+	struct export_push_options o = { .metrics = e->metrics, .refresh = refresh, .arg = e };
+
+	return export_push_new(&o, e->c, e->loop, &e->push, e->f);
 }
 
 static void tell_features(struct export *e)
@@ -232,8 +277,10 @@ static void tell_features(struct export *e)
 
 static int start(struct export *e)
 {
-	int err = evloop_add_timer(e->loop, e->c->interval_ns, e->c->interval_ns, on_interval, e, NULL);
+	int err = evloop_add_timer(e->loop, e->c->interval_ns, e->c->interval_ns, on_interval, e, &e->interval);
 
+	if (!err)
+		err = export_service_open(&e->service, e->loop, e->f);
 	if (!err)
 		err = evloop_add_signal(e->loop, SIGINT, on_end, e);
 	if (!err)
@@ -256,7 +303,7 @@ static int set_up(struct export *e)
 	if (!err)
 		err = loop_filter_new(c->include.v, c->include.n, c->exclude.v, c->exclude.n, &e->filter);
 	if (!err)
-		err = make_metrics(e);
+		err = export_metrics_new(c, &e->metrics);
 	if (!err)
 		err = make_sinks(e);
 	if (!err) /* before what takes long: a port in use is said at once */
@@ -267,6 +314,13 @@ static int set_up(struct export *e)
 		err = open_kernel(e);
 	if (!err)
 		err = start(e);
+	if (!err)
+		err = export_service_confine(e->ob != NULL, c->edges == CHOOSE_UPROBE, e->f);
+	/* As they will be able to write, not as they were. */
+	if (!err)
+		err = export_records_configure(e->records, c->ndjson, e->f);
+	if (!err)
+		err = open_push(e);
 	return err;
 }
 
@@ -275,31 +329,60 @@ static void tear_down(struct export *e)
 	observation_close(e->ob);
 	board_watches_free(e->boards);
 	export_http_free(e->http);
+	export_push_free(e->push);
 	process_finder_free(e->finder);
 	for (size_t i = 0; i < e->n_sinks; i++)
 		sink_free(e->sinks[i]);
 	free(e->sinks);
+	sink_free(e->records);
 	metrics_free(e->metrics);
 	loop_filter_free(e->filter);
+	export_service_close(&e->service);
 	evloop_free(e->loop);
+	export_settings_free(e->loaded);
 }
 
-int export_daemon(const struct export_config *c, struct fault *f)
+static void tell_ready(struct export *e)
 {
-	struct export e = { .c = c, .f = f };
+	char state[256];
+
+	tell_features(e);
+	snprintf(state, sizeof(state), "READY=1\nSTATUS=/metrics is served on %s", e->http ? export_http_address(e->http) : "no address");
+	notify_send(&e->service.notify, state);
+	if (e->http)
+		fprintf(stderr, "loopscope: /metrics is served on %s\n", export_http_address(e->http));
+}
+
+/* A last reading, and what is to be pushed of it. */
+static int wind_up(struct export *e)
+{
+	int err;
+
+	notify_send(&e->service.notify, "STOPPING=1");
+	evloop_remove(e->loop, e->interval);
+	err = read_all(e, true);
+	e->ending = true;
+	if (!err)
+		export_push_last(e->push, LAST_PUSH_NS);
+	if (!err && e->ob)
+		err = observation_finish(e->ob, e->f);
+	return err;
+}
+
+int export_daemon(const struct export_settings *s, int argc, char **argv, struct fault *f)
+{
+	struct export e = { .first = s, .c = export_settings_config(s), .argc = argc, .argv = argv, .f = f,
+			    .service = { .notify = { .fd = -1 }, .healthy = healthy, .arg = &e } };
 	int err = set_up(&e);
 
 	if (!err) {
-		tell_features(&e);
-		fprintf(stderr, "loopscope: /metrics is served on %s\n", export_http_address(e.http));
+		tell_ready(&e);
 		err = evloop_run(e.loop);
 	}
 	if (!err)
 		err = e.err;
 	if (!err)
-		err = read_all(&e, true);
-	if (!err && e.ob)
-		err = observation_finish(e.ob, f);
+		err = wind_up(&e);
 	tear_down(&e);
-	return err ? fault(f, err, EXIT_FAILED, "the export can't go on: %s", strerror(-err)) : 0;
+	return err && err != -EPIPE ? fault(f, err, EXIT_FAILED, "the export can't go on: %s", strerror(-err)) : err;
 }

@@ -270,6 +270,11 @@ struct kernel_source *observation_source(struct observation *ob)
 	return ob->source;
 }
 
+void observation_set_filter(struct observation *ob, const struct loop_filter *filter)
+{
+	ob->o.filter = filter;
+}
+
 static double sort_key(const struct loop_record *r, int by)
 {
 	switch (by) {

@@ -51,6 +51,8 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 void observation_close(struct observation *ob);
 
 struct kernel_source *observation_source(struct observation *ob);
+/* Another filter from the next interval on, borrowed. */
+void observation_set_filter(struct observation *ob, const struct loop_filter *filter);
 
 /* Ends an interval: reads, computes and writes its report. */
 int observation_report(struct observation *ob, bool last, struct fault *f);

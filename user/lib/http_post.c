@@ -46,12 +46,12 @@ static size_t on_answer(char *bytes, size_t one, size_t n, void *arg)
 /* --- the end of a request -------------------------------------------------------------------------------------------
  */
 
-static void fill_answer(struct http_post *p, CURLcode result, struct http_answer *a)
+static void fill_answer(struct http_post *p, CURLcode result, struct http_post_answer *a)
 {
 	curl_off_t retry_after = 0;
 	long status = 0, os_errno = 0;
 
-	*a = (struct http_answer){.body = p->answer, .body_len = p->answer_len};
+	*a = (struct http_post_answer){.body = p->answer, .body_len = p->answer_len};
 	if (result != CURLE_OK) {
 		curl_easy_getinfo(p->easy, CURLINFO_OS_ERRNO, &os_errno);
 		snprintf(a->why, sizeof(a->why), "%s%s%s", curl_easy_strerror(result), os_errno ? ": " : "",
@@ -68,7 +68,7 @@ static void fill_answer(struct http_post *p, CURLcode result, struct http_answer
 /* The answer is told last: the callback may send the next one. */
 static int take_finished(struct http_post *p)
 {
-	struct http_answer a;
+	struct http_post_answer a;
 	CURLMsg *m;
 	int left;
 

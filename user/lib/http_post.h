@@ -20,7 +20,7 @@
 
 #define HTTP_POST_ANSWER_MAX (64 * 1024) /* of a body; what is more is not kept */
 
-struct http_answer {
+struct http_post_answer {
 	int status;              /* 0: none came */
 	char why[160];           /* where none came: the same words for the same reason */
 	uint64_t retry_after_ns; /* what the server asks for; 0: nothing */
@@ -36,7 +36,7 @@ struct http_post_options {
 };
 
 /* A negative return ends the event loop's run. May send the next one. */
-typedef int (*http_answer_fn)(void *arg, const struct http_answer *a);
+typedef int (*http_answer_fn)(void *arg, const struct http_post_answer *a);
 
 struct http_post;
 

@@ -293,6 +293,48 @@ int options_parse_given(const struct opt_usage *usage, const struct opt_spec *sp
 	return err;
 }
 
+static bool same_strings(const struct opt_strings *a, const struct opt_strings *b)
+{
+	for (size_t i = 0; i < a->n && i < b->n; i++)
+		if (strcmp(a->v[i], b->v[i]))
+			return false;
+	return a->n == b->n;
+}
+
+static bool same_pids(const struct opt_pids *a, const struct opt_pids *b)
+{
+	return a->n == b->n && (!a->n || !memcmp(a->v, b->v, a->n * sizeof(a->v[0])));
+}
+
+static bool same_string(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+bool options_same(const struct opt_spec *s, const void *a, const void *b)
+{
+	const void *x = (const char *)a + s->offset, *y = (const char *)b + s->offset;
+
+	switch (s->kind) {
+	case OPT_FLAG:
+		return *(const bool *)x == *(const bool *)y;
+	case OPT_STRING:
+		return same_string(*(const char *const *)x, *(const char *const *)y);
+	case OPT_STRINGS:
+		return same_strings(x, y);
+	case OPT_PIDS:
+		return same_pids(x, y);
+	case OPT_DURATION:
+	case OPT_COUNT:
+		return *(const uint64_t *)x == *(const uint64_t *)y;
+	case OPT_CHOICE:
+		return *(const int *)x == *(const int *)y;
+	case OPT_SHARE:
+		return *(const double *)x == *(const double *)y;
+	}
+	return false;
+}
+
 void options_release(const struct opt_spec *specs, void *config)
 {
 	for (const struct opt_spec *s = specs; s->name; s++) {

@@ -88,6 +88,8 @@ int options_parse(const struct opt_usage *usage, const struct opt_spec *specs, v
 int options_parse_given(const struct opt_usage *usage, const struct opt_spec *specs, void *config, int argc, char **argv,
 			int *ret_operand, struct opt_given *ret_given, struct fault *f);
 void options_help(FILE *out, const struct opt_usage *usage, const struct opt_spec *specs);
+/* Whether two configs hold the same in this option. */
+bool options_same(const struct opt_spec *s, const void *a, const void *b);
 /* Frees what OPT_STRINGS and OPT_PIDS hold, and empties them. */
 void options_release(const struct opt_spec *specs, void *config);
 

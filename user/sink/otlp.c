@@ -158,7 +158,7 @@ static bool is_worth_another_try(int status)
 	return !status || status == 429 || status == 502 || status == 503 || status == 504;
 }
 
-static void try_again(struct otlp *s, const struct http_answer *a)
+static void try_again(struct otlp *s, const struct http_post_answer *a)
 {
 	uint64_t wait_ns = backoff_next(&s->backoff);
 	struct fault f = {0};
@@ -172,7 +172,7 @@ static void try_again(struct otlp *s, const struct http_answer *a)
 	evloop_add_timer(s->loop, a->retry_after_ns > wait_ns ? a->retry_after_ns : wait_ns, 0, on_wait_over, s, &s->wait);
 }
 
-static void drop_refused(struct otlp *s, const struct http_answer *a)
+static void drop_refused(struct otlp *s, const struct http_post_answer *a)
 {
 	Otlp__Status *said = otlp__status__unpack(NULL, a->body_len, a->body);
 	struct fault f = {0};
@@ -187,7 +187,7 @@ static void drop_refused(struct otlp *s, const struct http_answer *a)
 }
 
 /* Also where it took only a part. */
-static void drop_taken(struct otlp *s, const struct http_answer *a)
+static void drop_taken(struct otlp *s, const struct http_post_answer *a)
 {
 	Otlp__ExportMetricsServiceResponse *said = otlp__export_metrics_service_response__unpack(NULL, a->body_len, a->body);
 	const Otlp__ExportMetricsPartialSuccess *part = said ? said->partial_success : NULL;
@@ -205,7 +205,7 @@ static void drop_taken(struct otlp *s, const struct http_answer *a)
 		otlp__export_metrics_service_response__free_unpacked(said, NULL);
 }
 
-static int on_answer(void *arg, const struct http_answer *a)
+static int on_answer(void *arg, const struct http_post_answer *a)
 {
 	struct otlp *s = arg;
 

@@ -54,7 +54,7 @@ int kernel_privilege_check(struct fault *f)
 		     n > 1 ? "are" : "is");
 }
 
-int kernel_privilege_drop(struct fault *f)
+int kernel_privilege_drop(bool places_uprobes, struct fault *f)
 {
 	int keep[ARRAY_SIZE(kernel_privileges)];
 	size_t n = 0;
@@ -62,7 +62,7 @@ int kernel_privilege_drop(struct fault *f)
 	for (size_t i = 0; i < kernel_privileges_n; i++) {
 		const struct kernel_privilege *p = &kernel_privileges[i];
 
-		if (!p->at_start)
+		if (!p->at_start || places_uprobes)
 			keep[n++] = privilege_has(p->cap) ? p->cap : p->or_cap; /* -1, which nobody has, is passed over */
 	}
 	return privilege_keep(keep, n, f);

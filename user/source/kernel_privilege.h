@@ -30,7 +30,8 @@ bool kernel_privilege_there(const struct kernel_privilege *p);
 /* Before anything is opened: EXIT_IMPOSSIBLE, and a sentence that names every required one that is missing. */
 int kernel_privilege_check(struct fault *f);
 
-/* Once the source is open: gives up what it does not need to go on, and all that nobody here needs (lib/privilege.h). */
-int kernel_privilege_drop(struct fault *f);
+/* Once the source is open: gives up what it does not need to go on, and all that nobody here needs (lib/privilege.h). Where it goes on
+ * to place uprobes, it needs all. */
+int kernel_privilege_drop(bool places_uprobes, struct fault *f);
 
 #endif
