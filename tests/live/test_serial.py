@@ -420,7 +420,7 @@ class SerialFirmware(SerialTest):
         board.files([os.path.join(boards.AGENT, "loopscope.py")] +
                     [os.path.join(boards.HERE, "programs", name) for name in ("timers.py", "tasks.py")])
         pty = self.pty()
-        observer = self.start(pty.path, "-o", "json", "-i", "200ms", "--console")
+        observer = self.start(pty.path, "-o", "json", "-i", "200ms", "--console", "--sync", "100ms")
         self.wait_source(observer, lambda o: o["present"], "a first report")
         cable = sf.Cable(board.fd, pty.master)
         self.addCleanup(cable.close)
@@ -454,16 +454,25 @@ class SerialFirmware(SerialTest):
         live = [o for o in self.of(observer, "slow_tick") if o["in_progress"]]
         self.assertGreaterEqual(len([o for o in live if o["causes"][0]["what"] == "hog"]), 3, "hogs are told while they run")
         hog = [o for o in tasks if o["task"] == "hog"]
-        self.assertEqual(sum(o["hogs"] for o in hog), len(truth.hogs), "and stand in the table")
-        self.assertGreaterEqual(max(o["run_us"]["max"] for o in hog if o["run_us"]), 75000)
-        self.check_margin(observer, data, truth)
+        # in the table are those whose ends came: a board that is kept from its line drops steps, and says so
+        stream = self.witness(data)
+        ident = [i for i, who in stream.names()[0].items() if who == ("hog", 0)][0]
+        came = [f["dur"] for _, _, _, f in stream.of("RUN") if f["id"] == ident and f["dur"] > 50000]
+        self.assertGreaterEqual(len(came), 1)
+        self.assertEqual(sum(o["hogs"] for o in hog), len(came), "and stand in the table")
+        self.assertAlmostEqual(max(o["run_us"]["max"] for o in hog if o["run_us"]), max(came), delta=1)
+        self.check_margin(observer, stream, truth)
 
-    def check_margin(self, observer, data, truth):
-        """All loads together reach from where the sums began to the last SYNC: asleep in that time, by the program."""
+    def witness(self, data):
+        """The same bytes through a decoder that shares no code with the product."""
         import frames  # pylint: disable=import-outside-toplevel
         stream = frames.Stream()
         stream.feed(data, 0)
         self.assertEqual((stream.refused, stream.lost), ([], 0))
+        return stream
+
+    def check_margin(self, observer, stream, truth):
+        """All loads together reach from where the sums began to the last SYNC: asleep in that time, by the program."""
         last = stream.of("SYNC")[-1][2]
         loads = [o for o in self.of(observer, "loop") if o["load"] is not None]
         span = round(sum(o["interval_s"] for o in loads) * 1e6)
