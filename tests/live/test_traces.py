@@ -49,7 +49,7 @@ class Golden(unittest.TestCase):
         self.assertEqual(trace.tracks["board0", "gaps of loop"].slices, [[START + 600000, START + 800000, "gap", 0, {"lost": 5}]])
 
     def test_perfetto_slow_ticks_have_their_causes(self):
-        path = (HOSTILE, HOSTILE, "slow ticks of " + HOSTILE)
+        path = (HOSTILE + " 101", HOSTILE, "slow ticks of " + HOSTILE)
         tick, cpu, fsync = self.trace().tracks[path].slices
         self.assertEqual(tick[:4], [START + 400000, START + 90400000, "slow tick", 0])
         self.assertEqual(tick[4]["causes"], [{"kind": "cpu", "us": 60000}, {"kind": "syscall", "us": 30000, "what": fsync[2]}])
@@ -60,7 +60,7 @@ class Golden(unittest.TestCase):
     def test_perfetto_counters(self):
         trace = self.trace()
         for name, value in (("load", 33.10234567), ("busy", 33.06234567), ("wait", 0.04)):
-            (time, got), = trace.tracks["node", "node", name + " of node"].values
+            (time, got), = trace.tracks["node 100", "node", name + " of node"].values
             self.assertEqual(time, START)
             self.assertAlmostEqual(got, value)
 

@@ -107,7 +107,9 @@ class Track:
         self.now = 0
 
     def path(self):
-        return (self.above.path() if self.above else ()) + (self.name,)
+        """Names from the top; a process with its PID, as several may have one name."""
+        name = "%s %d" % (self.name, one(self.process, "pid")) if self.process else self.name
+        return (self.above.path() if self.above else ()) + (name,)
 
 
 class PerfettoTrace:
