@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "cmd/observe_events.h"
+#include "cmd/observe_probes.h"
 #include "cmd/observe_ticks.h"
 #include "lib/cleanup.h"
 #include "model/tracker.h"
@@ -154,6 +155,7 @@ static int open_source(struct observation *ob, const struct observe_options *o, 
 		return err;
 	so.slow = on_slow;
 	so.turn = on_turn;
+	so.find = observe_find_waits;
 	so.arg = ob;
 	return kernel_source_open(&so, &ob->source, f);
 }

@@ -44,6 +44,8 @@ static int choose_programs(struct kernel_source *k, bool only, struct fault *f)
 	has_state = switch_has_prev_state(btf);
 	bpf_program__set_autoload(k->skel->progs.ls_sched_switch, has_state);
 	bpf_program__set_autoload(k->skel->progs.ls_sched_switch_5_15, !has_state);
+	k->edges.find = k->o.find;
+	k->edges.find_arg = k->o.arg;
 	err = kernel_edges_prepare(&k->edges, k->skel, btf, only ? k->o.edges : CHOOSE_SCHED, f);
 	btf__free(btf);
 	return err;

@@ -22,6 +22,13 @@ struct kernel_source;
 typedef int (*kernel_slow_fn)(void *arg, const struct tick_report *r);
 typedef int (*kernel_turn_fn)(void *arg, const struct loop_turn *t);
 
+/* Hands to place() where the named functions begin that a process waits for IO with: those of its libc. Returns how many places
+ * that were, what place() returned below 0, or -errno. place(): which[i] is the index of the name; path_fd is an O_PATH descriptor
+ * of the file, lent; places in it are handed over once. */
+typedef int (*kernel_place_fn)(void *arg, int path_fd, const uint64_t *offset, const size_t *which, size_t n);
+typedef int (*kernel_find_fn)(void *arg, pid_t pid, const char *const *names, size_t n_names, kernel_place_fn place,
+			      void *place_arg);
+
 struct kernel_source_options {
 	const pid_t *pids; /* processes to observe; n_pids 0: all */
 	size_t n_pids;
@@ -35,6 +42,8 @@ struct kernel_source_options {
 	/* Called from kernel_source_poll() and kernel_source_snapshot(). */
 	kernel_slow_fn slow;
 	kernel_turn_fn turn;
+	/* Called while edges are attached, for uprobes. */
+	kernel_find_fn find;
 	void *arg;
 };
 

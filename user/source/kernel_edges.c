@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,42 +23,12 @@
 #include "lib/privilege.h"
 #include "loopscope.skel.h"
 #include "source/kernel_check.h"
+#include "source/kernel_uprobe.h"
 
 const char *const kernel_edge_choices[] = { "auto", "sched", "tracepoint", "fentry", "uprobe", NULL };
 
-/* The IO waits, and what libc calls them. Numbers only where a uprobe's cookie needs one. */
-struct io_wait {
-	const char *name;
-	long nr; /* -1: this architecture has none */
-};
-
-#ifndef SYS_epoll_pwait2
-#define SYS_epoll_pwait2 441
-#endif
-
-static const struct io_wait io_waits[] = {
-#ifdef SYS_epoll_wait
-	{ "epoll_wait", SYS_epoll_wait },
-#else
-	{ "epoll_wait", SYS_epoll_pwait },
-#endif
-	{ "epoll_pwait", SYS_epoll_pwait },
-	{ "epoll_pwait2", SYS_epoll_pwait2 },
-#ifdef SYS_poll
-	{ "poll", SYS_poll },
-#else
-	{ "poll", SYS_ppoll },
-#endif
-	{ "ppoll", SYS_ppoll },
-#ifdef SYS_select
-	{ "select", SYS_select },
-#else
-	{ "select", SYS_pselect6 },
-#endif
-	{ "pselect6", SYS_pselect6 },
-	{ "io_uring_enter", SYS_io_uring_enter },
-	{ "io_getevents", SYS_io_getevents },
-};
+static const char *const io_waits[] = { "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
+					"select",     "pselect6",    "io_uring_enter", "io_getevents" };
 
 static bool is_fentry(const struct bpf_program *p)
 {
@@ -159,18 +129,8 @@ int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, con
 		break;
 	}
 	choose_loaded(skel, e->kind);
-	return 0;
-}
-
-static int add_link(struct kernel_edges *e, struct bpf_link *link)
-{
-	if (!link)
-		return -errno;
-	if (e->n_links == KERNEL_EDGE_LINKS) {
-		bpf_link__destroy(link);
-		return -ENOSPC;
-	}
-	e->links[e->n_links++] = link;
+	e->uprobe_multi = e->kind == EDGES_UPROBE && kernel_uprobe_multi_works();
+	kernel_uprobe_prepare(skel->progs.ls_up_enter, e->uprobe_multi);
 	return 0;
 }
 
@@ -179,7 +139,7 @@ static int attach_tracepoint(struct kernel_edges *e, struct bpf_program *prog, c
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s_%s", edge, call);
-	return add_link(e, bpf_program__attach_tracepoint(prog, "syscalls", name));
+	return kernel_links_add(&e->links, bpf_program__attach_tracepoint(prog, "syscalls", name));
 }
 
 /* Returns first: an entry whose return is missed would leave a wait open. */
@@ -188,11 +148,11 @@ static int attach_tracepoints(struct kernel_edges *e, struct loopscope_bpf *skel
 	int err = 0, found = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(io_waits); i++) {
-		err = attach_tracepoint(e, skel->progs.ls_tp_exit, "sys_exit", io_waits[i].name);
+		err = attach_tracepoint(e, skel->progs.ls_tp_exit, "sys_exit", io_waits[i]);
 		if (err == -ENOENT)
 			continue;
 		if (!err)
-			err = attach_tracepoint(e, skel->progs.ls_tp_enter, "sys_enter", io_waits[i].name);
+			err = attach_tracepoint(e, skel->progs.ls_tp_enter, "sys_enter", io_waits[i]);
 		if (err)
 			return err;
 		found++;
@@ -210,57 +170,18 @@ static int attach_fentry(struct kernel_edges *e, struct loopscope_bpf *skel)
 		bpf_object__for_each_program(p, skel->obj) {
 			if (!is_fentry(p) || (bpf_program__expected_attach_type(p) == BPF_TRACE_FEXIT) != exits)
 				continue;
-			err = add_link(e, bpf_program__attach(p));
+			err = kernel_links_add(&e->links, bpf_program__attach(p));
 			if (err)
 				return err;
 		}
 	return 0;
 }
 
-/* The libc that the process has mapped, reached through its own root, so that containers work. */
-static int find_libc(pid_t pid, char *ret, size_t size)
+static int attach_waits(struct kernel_edges *e, struct kernel_links *l, struct loopscope_bpf *skel, pid_t pid)
 {
-	_cleanup_fclose_ FILE *in = NULL;
-	char name[64], line[512];
+	int err = kernel_uprobe_attach_waits(l, skel->progs.ls_up_enter, e->uprobe_multi, pid, e->find, e->find_arg);
 
-	snprintf(name, sizeof(name), "/proc/%d/maps", pid);
-	in = fopen(name, "re");
-	if (!in)
-		return -errno;
-	for (int lines = 0; lines < 65536 && fgets(line, sizeof(line), in); lines++) {
-		char *path = strchr(line, '/'), *base, *end;
-
-		end = path ? strchr(path, '\n') : NULL;
-		if (!end)
-			continue;
-		*end = '\0';
-		base = strrchr(path, '/') + 1;
-		if (strncmp(base, "libc.so", 7) && strncmp(base, "libc-2.", 7) && strncmp(base, "ld-musl-", 8))
-			continue;
-		if (snprintf(ret, size, "/proc/%d/root%s", pid, path) < (int)size)
-			return 0;
-	}
-	return -ENOENT;
-}
-
-static int attach_wrappers(struct kernel_edges *e, struct loopscope_bpf *skel, pid_t pid)
-{
-	char libc[512];
-	int found = 0, err = find_libc(pid, libc, sizeof(libc));
-
-	if (err)
-		return err;
-	err = -ENOENT;
-	for (size_t i = 0; i < ARRAY_SIZE(io_waits); i++) {
-		LIBBPF_OPTS(bpf_uprobe_opts, o, .bpf_cookie = (__u64)io_waits[i].nr, .func_name = io_waits[i].name);
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(skel->progs.ls_up_enter, pid, libc, 0, &o);
-
-		if (link && !add_link(e, link))
-			found++;
-		else if (!link && errno != ENOENT)
-			err = -errno;
-	}
-	return found ? 0 : err;
+	return err && kill(pid, 0) && errno == ESRCH ? 0 : err; /* one that has ended is no error */
 }
 
 static int attach_by_kind(struct kernel_edges *e, struct loopscope_bpf *skel)
@@ -274,35 +195,11 @@ static int attach_by_kind(struct kernel_edges *e, struct loopscope_bpf *skel)
 		return attach_fentry(e, skel);
 	case EDGES_UPROBE:
 		for (size_t i = 0; i < e->n_pids && !err; i++)
-			err = attach_wrappers(e, skel, e->pids[i]);
+			err = attach_waits(e, &e->links, skel, e->pids[i]);
 		return err;
 	default:
 		return 0;
 	}
-}
-
-struct let_go {
-	pthread_t thread;
-	size_t n;
-	struct bpf_link *links[KERNEL_EDGE_LINKS];
-};
-
-static void *close_links(void *arg)
-{
-	struct let_go *l = arg;
-
-	for (size_t i = 0; i < l->n; i++)
-		bpf_link__destroy(l->links[i]);
-	return NULL;
-}
-
-static void finish_letting_go(struct kernel_edges *e)
-{
-	if (!e->letting_go)
-		return;
-	pthread_join(e->letting_go->thread, NULL);
-	free(e->letting_go);
-	e->letting_go = NULL;
 }
 
 static bool is_refusal(int err)
@@ -316,11 +213,14 @@ int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, stru
 
 	if (e->kind == EDGES_SCHED || e->attached)
 		return 0;
-	finish_letting_go(e);
+	kernel_links_wait(&e->links);
 	skel->bss->ls_edges = ++e->generation;
 	err = attach_by_kind(e, skel);
 	if (err) {
 		kernel_edges_detach(e, skel);
+		if (err == -ENOENT && e->kind == EDGES_UPROBE)
+			return fault(f, err, EXIT_IMPOSSIBLE,
+				     "--edges uprobe: a process has no libc with the usual calls; try --edges auto");
 		return fault(f, err, EXIT_IMPOSSIBLE, "the edges of IO waits can't be measured by %s: %s%s; try --edges sched",
 			     edge_kind_name(e->kind), strerror(-err),
 			     is_refusal(err) && !privilege_has(CAP_SYS_ADMIN) ? " (CAP_SYS_ADMIN is missing)" : "");
@@ -331,33 +231,16 @@ int kernel_edges_attach(struct kernel_edges *e, struct loopscope_bpf *skel, stru
 
 void kernel_edges_let_go(struct kernel_edges *e, struct loopscope_bpf *skel)
 {
-	struct let_go *l;
-
-	finish_letting_go(e);
 	skel->bss->ls_edges = 0;
 	e->attached = false;
-	l = calloc(1, sizeof(*l));
-	if (!l) {
-		for (size_t i = 0; i < e->n_links; i++)
-			bpf_link__destroy(e->links[i]);
-		e->n_links = 0;
-		return;
-	}
-	memcpy(l->links, e->links, e->n_links * sizeof(l->links[0]));
-	l->n = e->n_links;
-	e->n_links = 0;
-	if (pthread_create(&l->thread, NULL, close_links, l)) {
-		close_links(l);
-		free(l);
-		return;
-	}
-	e->letting_go = l;
+	kernel_links_let_go(&e->links);
 }
 
 void kernel_edges_detach(struct kernel_edges *e, struct loopscope_bpf *skel)
 {
 	kernel_edges_let_go(e, skel);
-	finish_letting_go(e);
+	kernel_links_wait(&e->links);
+	kernel_links_wait(&e->own_links);
 }
 
 int kernel_edges_add_process(struct kernel_edges *e, struct loopscope_bpf *skel, pid_t pid, struct fault *f)
@@ -367,8 +250,8 @@ int kernel_edges_add_process(struct kernel_edges *e, struct loopscope_bpf *skel,
 	if (e->n_pids == ARRAY_SIZE(e->pids))
 		return fault(f, -ENOSPC, EXIT_FAILED, "--edges uprobe: at most %zu processes", ARRAY_SIZE(e->pids));
 	e->pids[e->n_pids++] = pid;
-	if (e->attached && attach_wrappers(e, skel, pid))
-		return fault(f, -ENOENT, EXIT_FAILED, "--edges uprobe: process %d has no libc.so.6 with the usual calls; try --edges auto",
+	if (e->attached && attach_waits(e, &e->links, skel, pid))
+		return fault(f, -ENOENT, EXIT_FAILED, "--edges uprobe: process %d has no libc with the usual calls; try --edges auto",
 			     pid);
 	return 0;
 }
@@ -402,7 +285,15 @@ static void forget_ourselves(struct loopscope_bpf *skel)
 	bpf_map__delete_elem(skel->maps.ls_threads, &pidfd, sizeof(pidfd), 0);
 }
 
-/* Observes ourselves for a moment. A uprobe goes to our own libc; the other kinds stay attached, they are due anyway. */
+/* The uprobes of others need not be there for it; the other kinds stay attached, they are due anyway. */
+static int attach_to_ourselves(struct kernel_edges *e, struct loopscope_bpf *skel)
+{
+	if (e->kind != EDGES_UPROBE)
+		return kernel_edges_attach(e, skel, NULL);
+	skel->bss->ls_edges = ++e->generation;
+	return attach_waits(e, &e->own_links, skel, getpid());
+}
+
 void kernel_edges_calibrate(struct kernel_edges *e, struct loopscope_bpf *skel)
 {
 	_cleanup_close_ int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -413,17 +304,12 @@ void kernel_edges_calibrate(struct kernel_edges *e, struct loopscope_bpf *skel)
 	if (epfd < 0 || e->kind == EDGES_SCHED)
 		return;
 	bare = ns_per_wait(epfd);
-	if (e->kind == EDGES_UPROBE)
-		e->pids[e->n_pids++] = getpid();
-	if (!kernel_edges_attach(e, skel, NULL) &&
+	if (!attach_to_ourselves(e, skel) &&
 	    !bpf_map__update_elem(skel->maps.ls_targets, &self, sizeof(self), &no, sizeof(no), BPF_ANY)) {
 		with = ns_per_wait(epfd);
 		e->wait_cost_ns = with > bare ? with - bare : 0;
 		bpf_map__delete_elem(skel->maps.ls_targets, &self, sizeof(self), 0);
 	}
 	forget_ourselves(skel);
-	if (e->kind == EDGES_UPROBE) {
-		kernel_edges_detach(e, skel);
-		e->n_pids--;
-	}
+	kernel_links_let_go(&e->own_links);
 }

@@ -19,10 +19,10 @@
 
 #include "lib/fault.h"
 #include "model/record.h"
+#include "source/kernel.h"
+#include "source/kernel_links.h"
 
-struct bpf_link;
 struct btf;
-struct let_go;
 struct loopscope_bpf;
 
 /* As users choose; names in kernel_edge_choices[]. */
@@ -35,17 +35,16 @@ enum edge_choice {
 };
 extern const char *const kernel_edge_choices[];
 
-#define KERNEL_EDGE_LINKS 512
-
 struct kernel_edges {
 	enum edge_kind kind; /* EDGES_SCHED: none */
 	bool attached;
 	unsigned generation;
-	struct bpf_link *links[KERNEL_EDGE_LINKS];
-	size_t n_links;
+	struct kernel_links links, own_links; /* own: on ourselves, to calibrate */
 	pid_t pids[64]; /* uprobe: whose libc */
 	size_t n_pids;
-	struct let_go *letting_go; /* links that a thread is closing; NULL: none */
+	bool uprobe_multi; /* one link for all of a process's */
+	kernel_find_fn find; /* set before kernel_edges_prepare(); as in struct kernel_source_options */
+	void *find_arg;
 	double wait_cost_ns; /* what one IO wait pays for its two edges, measured on ourselves; 0 unknown */
 };
 
