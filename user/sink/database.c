@@ -16,7 +16,7 @@
 #include "sink/database_internal.h"
 
 #define PAGE_SIZE 4096 /* as database_schema.c sets it */
-#define BUSY_MS 200 /* the checkpointer, or a reader that comes or goes */
+#define BUSY_MS 20 /* a reader that comes or goes; no longer, as turns are waiting to be taken */
 
 /* --- the file --- */
 
@@ -98,8 +98,7 @@ static int open_all(struct database *db, const struct database_options *o, struc
 	if (!err)
 		err = db_prepare_all(db, f);
 	if (!err)
-		err = db_exec(db, "COMMIT", f);
-	db->in_transaction = false;
+		err = db_commit(db, f);
 	if (!err && checkpointer_start(db->path, &db->checkpointer))
 		err = fault(f, -EIO, EXIT_FAILED, "%s: no thread can be started to write it", o->path);
 	sqlite3_wal_hook(db->sql, on_wal, db); /* after all pragmas: one of them sets its own */
@@ -209,10 +208,7 @@ static int commit(struct database *db, uint64_t mono_ns, bool complete, struct f
 	}
 	if (!err && !db->stalled)
 		err = write_end(db, complete, f);
-	if (!err && db->in_transaction)
-		err = db_exec(db, "COMMIT", f);
-	db->in_transaction = false;
-	return err;
+	return err ? err : db_commit(db, f);
 }
 
 int database_commit(struct database *db, uint64_t mono_ns, struct fault *f)

@@ -19,7 +19,7 @@ struct checkpointer {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	bool wanted, over;
+	bool wanted, running, over;
 };
 
 static void *work(void *arg)
@@ -33,9 +33,12 @@ static void *work(void *arg)
 		if (c->over)
 			break;
 		c->wanted = false;
+		c->running = true;
 		pthread_mutex_unlock(&c->lock);
 		sqlite3_wal_checkpoint_v2(c->sql, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 		pthread_mutex_lock(&c->lock);
+		c->running = false;
+		pthread_cond_broadcast(&c->changed);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return NULL;
@@ -82,7 +85,16 @@ void checkpointer_wake(struct checkpointer *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->wanted = true;
-	pthread_cond_signal(&c->changed);
+	pthread_cond_broadcast(&c->changed);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void checkpointer_rest(struct checkpointer *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->wanted = false;
+	while (c->running)
+		pthread_cond_wait(&c->changed, &c->lock);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -92,7 +104,7 @@ void checkpointer_stop(struct checkpointer *c)
 		return;
 	pthread_mutex_lock(&c->lock);
 	c->over = true;
-	pthread_cond_signal(&c->changed);
+	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
 	pthread_join(c->thread, NULL);
 	pthread_cond_destroy(&c->changed);

@@ -81,6 +81,7 @@ struct database {
 int db_exec(struct database *db, const char *sql, struct fault *f);
 int db_error(struct database *db, struct fault *f); /* of the last call, as a sentence */
 int db_begin(struct database *db, struct fault *f);
+int db_commit(struct database *db, struct fault *f); /* what is open, if anything is */
 /* Runs it, and leaves it ready for the next time. */
 int db_step(struct database *db, sqlite3_stmt *s, struct fault *f);
 /* The same for one that answers with a row of one number. */
@@ -129,6 +130,7 @@ bool db_is_stalled(struct db_source *s);
 /* --- database_checkpoint.c: a thread that moves what is in the journal into the file */
 int checkpointer_start(const char *path, struct checkpointer **ret);
 void checkpointer_wake(struct checkpointer *c);
+void checkpointer_rest(struct checkpointer *c); /* what runs is over, and nothing begins until it is woken */
 void checkpointer_stop(struct checkpointer *c); /* accepts NULL */
 
 #endif

@@ -172,7 +172,7 @@ static int drop_oldest(struct database *db, struct room *r, struct fault *f)
 		used = (r->pages - r->unused) * r->page_size;
 	}
 	db->last_used = used;
-	return err;
+	return err ? err : db_commit(db, f);
 }
 
 int db_keep_size(struct database *db, struct fault *f)
@@ -192,7 +192,8 @@ int db_keep_size(struct database *db, struct fault *f)
 		checkpointer_wake(db->checkpointer);
 	db->stalled = false;
 	if (r.journal > r.journal_max * 3 / 4) {
-		/* The checkpointer was too slow, or somebody reads: wait for the one, for a moment, but not for the other. */
+		/* The checkpointer was too slow, or somebody reads: wait for the one, but not for the other. */
+		checkpointer_rest(db->checkpointer);
 		if (sqlite3_wal_checkpoint_v2(db->sql, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL) == SQLITE_OK)
 			db->wal_pages = 0;
 		else

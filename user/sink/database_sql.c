@@ -45,6 +45,14 @@ int db_begin(struct database *db, struct fault *f)
 	return err;
 }
 
+int db_commit(struct database *db, struct fault *f)
+{
+	int err = db->in_transaction ? db_exec(db, "COMMIT", f) : 0;
+
+	db->in_transaction = false;
+	return err;
+}
+
 int db_step(struct database *db, sqlite3_stmt *s, struct fault *f)
 {
 	int err = db_begin(db, f);
