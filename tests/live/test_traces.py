@@ -17,7 +17,7 @@ import unittest
 import serial_frames as sf
 from harness import BUILD, LOOPERS, LOOPSCOPE, READY, ROOT, LiveTest, until
 from test_ticks import TickTest, sleeps_in_its_loop
-from trace_files import PerfettoTrace, read_dump, through_sigrok, through_vcd2fst
+from trace_files import MONOTONIC, REALTIME, PerfettoTrace, read_dump, through_sigrok, through_vcd2fst
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "sink")
 START = 1764554400000000000
@@ -173,6 +173,10 @@ class Recorded(LiveTest):
             self.assertTrue(all(within))
             self.assertLessEqual(len(log), len(outer))
             self.assertLessEqual(len(outer), len(log) + 2, "before the first and after the last that it logs")
+
+    def test_clocks_are_laid_on_each_other(self):
+        self.assertEqual(self.trace.clocks[REALTIME] - self.trace.clocks[MONOTONIC], self.anchor)
+        self.assertEqual(self.trace.clocks[REALTIME], self.dump.start_ns)
 
     def test_slow_ticks_say_what_blocked_them(self):
         thread = self.trace.threads()[self.slow.pid]

@@ -11,7 +11,7 @@ from harness import ROOT, require_program
 
 PUBLISHED = os.path.join(ROOT, "tests", "data", "perfetto")
 CLEARED, NEEDS_STATE = 1, 2  # sequence_flags
-REALTIME, OWN_CLOCK = 1, 64
+REALTIME, MONOTONIC, OWN_CLOCK = 1, 3, 64
 
 
 class TraceError(AssertionError):
@@ -123,8 +123,9 @@ class PerfettoTrace:
         need(done.returncode == 0, "protoc can't decode it: %s" % done.stderr.decode())
         self.by_uuid, self.sequences = {}, {}
         packets = read_text(done.stdout.decode().splitlines()).get("packet", [])
-        need(packets and one(one(packets[0], "clock_snapshot"), "primary_trace_clock") == "BUILTIN_CLOCK_REALTIME",
-             "it says first what its clock is")
+        first = one(packets[0], "clock_snapshot", {}) if packets else {}
+        need(one(first, "primary_trace_clock") == "BUILTIN_CLOCK_REALTIME", "it says first what its clock is")
+        self.clocks = {one(c, "clock_id"): one(c, "timestamp") for c in first["clocks"]}
         for packet in packets:
             self._packet(packet)
         for track in self.by_uuid.values():

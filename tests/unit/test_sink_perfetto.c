@@ -343,6 +343,29 @@ Test(sink_perfetto, the_largest_slow_tick)
 	capture_free(&c);
 }
 
+Test(sink_perfetto, the_hosts_monotonic_clock_is_told_where_it_is_known)
+{
+	static const int64_t anchors[] = { 0, FIXTURE_START_NS - 7000000000, FIXTURE_START_NS + 1 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(anchors); i++) {
+		static struct fixture_view w;
+		struct capture c;
+		Perfetto__Trace *t;
+
+		fixture_view_init(&w);
+		w.host.monotonic_ns = anchors[i];
+		cr_assert_eq(trace(&w, NULL, &c), 0);
+		t = perfetto__trace__unpack(NULL, c.n, (const uint8_t *)c.text);
+		cr_assert_eq(t->packet[0]->clock_snapshot->n_clocks, i == 1 ? 2 : 1);
+		if (i == 1) {
+			cr_assert_eq(t->packet[0]->clock_snapshot->clocks[1]->clock_id, 3);
+			cr_assert_eq(t->packet[0]->clock_snapshot->clocks[1]->timestamp, 7000000000);
+		}
+		perfetto__trace__free_unpacked(t, NULL);
+		capture_free(&c);
+	}
+}
+
 Test(sink_perfetto, counters_are_of_their_intervals_and_end_with_the_loop)
 {
 	static struct fixture_view w;

@@ -24,6 +24,7 @@ struct recording_host {
 	const char *command;                     /* what was typed, words separated by blanks */
 	int64_t cpus;                            /* online; -1 unknown */
 	int64_t start_ns, end_ns;                /* of all that was recorded */
+	int64_t monotonic_ns;                    /* where the time line has the 0 of the host's CLOCK_MONOTONIC; 0 unknown */
 	int64_t interval_ns;                     /* between interval records */
 	int64_t slow_ns;                         /* threshold of slow ticks; -1: none were looked for */
 	bool has_ticks;                          /* every tick was recorded: there are SPAN_TICK spans for all, not for slow ones alone */

@@ -22,17 +22,23 @@ static uint64_t hash(const char *s)
 	return h;
 }
 
+/* The host's monotonic clock is told too, so that a system's trace can be laid on ours where only that has both. */
 static int put_clock(struct perfetto_trace *t)
 {
 	Perfetto__TracePacket p = PERFETTO__TRACE_PACKET__INIT;
 	Perfetto__ClockSnapshot snapshot = PERFETTO__CLOCK_SNAPSHOT__INIT;
-	Perfetto__ClockSnapshot__Clock real = PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT, *clocks[] = { &real };
+	Perfetto__ClockSnapshot__Clock real = PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT, monotonic = PERFETTO__CLOCK_SNAPSHOT__CLOCK__INIT;
+	Perfetto__ClockSnapshot__Clock *clocks[] = { &real, &monotonic };
+	int64_t start = t->host->start_ns > 0 ? t->host->start_ns : 0;
+	bool known = t->host->monotonic_ns > 0 && t->host->monotonic_ns <= start;
 
-	real.has_clock_id = real.has_timestamp = true;
+	real.has_clock_id = real.has_timestamp = monotonic.has_clock_id = monotonic.has_timestamp = true;
 	real.clock_id = PERFETTO__CLOCK_ID__CLOCK_REALTIME;
-	real.timestamp = t->host->start_ns > 0 ? (uint64_t)t->host->start_ns : 0;
+	real.timestamp = (uint64_t)start;
+	monotonic.clock_id = PERFETTO__CLOCK_ID__CLOCK_MONOTONIC;
+	monotonic.timestamp = known ? (uint64_t)(start - t->host->monotonic_ns) : 0;
 	snapshot.clocks = clocks;
-	snapshot.n_clocks = ARRAY_SIZE(clocks);
+	snapshot.n_clocks = known ? 2 : 1;
 	snapshot.has_primary_trace_clock = true;
 	snapshot.primary_trace_clock = PERFETTO__CLOCK_ID__CLOCK_REALTIME;
 	p.has_trusted_packet_sequence_id = true;

@@ -87,7 +87,7 @@ static int read_clock(struct recording *r, struct recorded_source *src, struct f
 
 		if (p->at_ns < -(INT64_MAX / 4) || p->at_ns > INT64_MAX / 4 || p->ticks > INT64_MAX / 4)
 			return rec_damaged(r, f);
-		src->anchor_ns = p->at_ns - (int64_t)p->ticks;
+		src->anchor_ns = r->host.monotonic_ns = p->at_ns - (int64_t)p->ticks;
 	}
 	settle_all(src);
 	return 0;
