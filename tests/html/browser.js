@@ -57,9 +57,12 @@ const colour = (page, name) => page.evaluate((n) => {
 	return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)).join();
 }, name);
 
-// Lanes as they stand: name, top and height, in the time line's pixels.
+// Lanes as they stand: number, name, top and height, in the time line's pixels.
 const lanes = (page) => page.evaluate(() => [...document.querySelectorAll('#tl-lanes .lane')].map((row) => ({
-	name: row.querySelector('.lane-label').textContent, top: row.offsetTop - document.getElementById('tl-scroll').scrollTop, height: row.offsetHeight,
+	index: Number(row.dataset.lane), name: row.querySelector('.lane-label').textContent, top: row.offsetTop - document.getElementById('tl-scroll').scrollTop, height: row.offsetHeight,
 })));
 
-module.exports = { launch, openPage, settle, text, nanoseconds, stage, coloursIn, colour, lanes };
+const laneOf = async (page, index) => (await lanes(page)).find((l) => l.index === index);
+const chooseLane = (page, index) => page.locator('.lane[data-lane="' + index + '"] .lane-name').click();
+
+module.exports = { launch, openPage, settle, text, nanoseconds, stage, coloursIn, colour, lanes, laneOf, chooseLane };

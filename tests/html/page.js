@@ -4,7 +4,7 @@
 // What is true of the recordings is what invent printed beside each page; times are held against it to the nanosecond.
 'use strict';
 const assert = require('node:assert');
-const { launch, openPage, settle, text, nanoseconds, stage, coloursIn, colour, lanes } = require('./browser.js');
+const { launch, openPage, settle, text, nanoseconds, stage, coloursIn, colour, lanes, laneOf, chooseLane } = require('./browser.js');
 
 const SPAN = 30e9;
 const [, , folder, executable] = process.argv;
@@ -78,7 +78,7 @@ const tests = {
 				assert.ok(Object.keys(found).length > 2, lane.name + ' is drawn');
 			}
 			for (const [index, start, end] of page.truth.slow) {
-				const lane = all[index], x = (start + end) / 2 / SPAN * box.width;
+				const lane = all.find((l) => l.index === index), x = (start + end) / 2 / SPAN * box.width;
 				const found = await coloursIn(page, x - 1, lane.top + 12, 2, 12);
 				assert.ok(found[slow] > 4, 'a slow tick of ' + lane.name + ' at ' + start + ' is seen: ' + JSON.stringify(found));
 			}
@@ -135,8 +135,8 @@ const tests = {
 		const page = await openPage(browser, folder, 'plain'), [index, start, end] = page.truth.slow.filter((s) => s[0] === 0)[1];
 		await goToSlow(page, 1);
 		const box = await stage(page), third = box.width / 3;
-		await page.locator('.lane-name').nth(index).click();
-		const y = box.y + (await lanes(page))[index].top + 20;
+		await chooseLane(page, index);
+		const y = box.y + (await laneOf(page, index)).top + 20;
 		await page.mouse.move(box.x + third + 4, y);
 		await page.keyboard.press('a');
 		await page.mouse.move(box.x + 2 * third - 4, y);
@@ -163,7 +163,7 @@ const tests = {
 	async 'a-click-opens-the-stack'(browser) {
 		const page = await openPage(browser, folder, 'plain'), box = await stage(page);
 		const [index, start, end] = page.truth.slow.filter((s) => s[0] === 0).sort((a, b) => (b[2] - b[1]) - (a[2] - a[1]))[0];
-		await page.mouse.click(box.x + (start + end) / 2 / SPAN * box.width, box.y + (await lanes(page))[index].top + 18);
+		await page.mouse.click(box.x + (start + end) / 2 / SPAN * box.width, box.y + (await laneOf(page, index)).top + 18);
 		await settle(page);
 		assert.strictEqual(await page.locator('#tab-slow').getAttribute('aria-selected'), 'true');
 		assert.ok(await page.locator('.slow-detail details[open] .stack li').first().isVisible(), 'a stack stands open');
@@ -179,7 +179,7 @@ const tests = {
 	async 'a-million-ticks'(browser) {
 		const page = await openPage(browser, folder, 'million'), { lanes: told, unit } = await facts(page);
 		const box = await stage(page), redis = told.findIndex((l) => l && l.name === 'redis-server');
-		await page.locator('.lane-name').nth(redis).click();
+		await chooseLane(page, redis);
 		await page.locator('#tl-canvas').focus();
 		for (const [key, x, cursor] of [['ArrowLeft', 1, 'a'], ['ArrowRight', box.width - 2, 'b']]) {
 			for (let i = 0; i < 2; i++)

@@ -45,15 +45,15 @@ const heatPlugin = (rec, lane) => ({
 });
 
 // Percentiles: of each column of the heat map, or what the interval records say.
-const quantilePoints = (rec, lane, key) => lane.heat.length && rec.facts.has_ticks
+const quantilePoints = (rec, lane, key) => lane.heat.length && lane.hasAll
 	? lane.heat.map((c) => ({ x: (c.column + 0.5) * rec.facts.heat_width, y: Math.max(1, c[key]) }))
 	: lane.rows.filter((r) => known(r[key])).map((r) => ({ x: (r.start + r.end) / 2, y: Math.max(1, r[key]) }));
 
-const hasDurations = (rec, lane) => lane.heat.length > 0 || lane.rows.some((r) => known(r.max));
+const hasDurations = (rec, lane) => (lane.hasAll && lane.heat.length > 0) || lane.rows.some((r) => known(r.max));
 
 const durationRange = (rec, lane) => {
 	const lows = [], highs = [];
-	for (const c of rec.facts.has_ticks ? lane.heat : []) {
+	for (const c of lane.hasAll ? lane.heat : []) {
 		lows.push(rowLow(c.first));
 		highs.push(rowLow(c.first + c.counts.length));
 	}
@@ -71,7 +71,7 @@ const ticksConfig = (state, lane) => {
 	const { rec } = state, [min, max] = durationRange(rec, lane);
 	return {
 		type: 'line',
-		plugins: [...(rec.facts.has_ticks ? [heatPlugin(rec, lane)] : []), viewBand(state)],
+		plugins: [...(lane.hasAll ? [heatPlugin(rec, lane)] : []), viewBand(state)],
 		data: {
 			datasets: LINES.map(([key, colour, dash]) => ({
 				data: quantilePoints(rec, lane, key), label: key, borderColor: colours[colour], borderWidth: 1.4, borderDash: dash, fill: false,

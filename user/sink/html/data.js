@@ -34,7 +34,7 @@ const blockedName = (name) => name === null ? 'others' : name.replace('page_faul
 const laneLabel = (lane) => {
 	const own = visible(lane.name), process = visible(lane.process);
 	if (lane.kind !== 'loop')
-		return (own || lane.kind + ' ' + lane.number) + (lane.instance ? ' #' + lane.instance : '');
+		return (own || lane.kind + ' ' + lane.number) + (lane.members ? ' ×' + lane.members : lane.instance ? ' #' + lane.instance : '');
 	return !own || own === process ? process || own || 'loop' : process + '/' + own;
 };
 
@@ -46,14 +46,27 @@ const laneSub = (lane) => {
 	return [pid, runtime].filter(Boolean).join(' · ');
 };
 
-// One that was told while it lasted comes again when it has ended: the last word counts.
+// One that was told while it lasted comes again, and once more when it has ended: the last word counts. A board's clock is fitted
+// better and better meanwhile, so its begin may have moved: it is the same where the two overlap on their lane and are of one cause.
+const isSame = (a, b) => a.lane === b.lane && (a.in_progress || b.in_progress) && a.start < b.end && b.start < a.end &&
+	(a.start === b.start || (a.causes.length && b.causes.length && a.causes[0].what === b.causes[0].what));
+
 const lastWords = (slow) => {
-	const last = new Map();
-	slow.forEach((s) => last.set(s.lane + ' ' + s.start, s));
-	return [...last.values()];
+	const kept = [], open = new Map(); // by lane: the one that a later word may be about
+	for (const s of slow) {
+		const before = open.get(s.lane);
+		if (before !== undefined && isSame(kept[before], s)) {
+			if (kept[before].in_progress && (!s.in_progress || s.length > kept[before].length))
+				kept[before] = s;
+			continue;
+		}
+		open.set(s.lane, kept.length);
+		kept.push(s);
+	}
+	return kept;
 };
 
-const readSlow = (names) => lastWords(readRows('slow')).map((s) => ({
+const readSlow = (names) => lastWords(readRows('slow').map((s) => ({
 	...s,
 	length: s.end - s.start,
 	causes: s.causes.map(([kind, ns, what, samples, incomplete, frames]) => ({
@@ -61,7 +74,7 @@ const readSlow = (names) => lastWords(readRows('slow')).map((s) => ({
 		what: what === null ? '' : names[what],
 		stack: frames.map((n) => n === null ? '(name left out)' : names[n]),
 	})).sort((a, b) => b.ns - a.ns),
-}));
+})));
 
 const readLoops = (names) => readRows('loops').map((r) => {
 	const waited = [], blocked = [];
@@ -74,11 +87,46 @@ const readLoops = (names) => readRows('loops').map((r) => {
 	return { ...r, waited, blocked };
 });
 
+// A program may start the same short task hundreds of times, each with a lane of its own: from a number on they share one.
+const GROUP_FROM = 8;
+
+const groupTasks = (all) => {
+	const groups = new Map();
+	for (const lane of all)
+		if (lane && lane.kind === 'task' && lane.name) {
+			const key = lane.parent + ' ' + lane.name;
+			groups.set(key, [...(groups.get(key) || []), lane]);
+		}
+	for (const members of groups.values()) {
+		if (members.length < GROUP_FROM)
+			continue;
+		const total = (key) => members.reduce((n, l) => n + l.sums[key], 0), all_of = (key) => members.map((l) => l.sums[key]).filter(known);
+		const [first] = members;
+		first.members = members.length;
+		first.sums = { spans: total('spans'), slow: total('slow'), high: total('high'), min: Math.min(...all_of('min')), max: Math.max(...all_of('max')) };
+		members.forEach((l) => { all[l.index] = first; });
+	}
+};
+
+// All ticks of a loop stand on the time line: quantiles of its spans are those of its ticks.
+const hasAll = (lane, facts) => {
+	const ticks = lane.rows.reduce((n, r) => n + (r.ticks || 0), 0);
+	return facts.has_ticks && (lane.kind !== 'loop' || (lane.sums.spans > 0 && lane.sums.spans >= 0.9 * ticks));
+};
+
+// The machine's own loops, then boards with their tasks; the most loaded first.
+const inOrder = (lanes, span) => {
+	const load = (l) => wholeSums(l, span).load || 0;
+	const loops = lanes.filter((l) => l.loop === l).sort((a, b) => (a.children.length > 0) - (b.children.length > 0) || load(b) - load(a));
+	return loops.flatMap((l) => [l, ...l.children]);
+};
+
 const readRecording = () => {
 	const facts = readJson('facts');
 	const names = readRows('names').map((r) => r.name || '');
 	const all = facts.lanes.map((l, index) => l && ({ ...l, index, children: [], rows: [], slow: [], gaps: [], heat: [], wire: null }));
-	const lanes = all.filter(Boolean);
+	groupTasks(all);
+	const lanes = [...new Set(all.filter(Boolean))];
 	for (const lane of lanes) {
 		lane.label = laneLabel(lane);
 		lane.sub = laneSub(lane);
@@ -88,15 +136,14 @@ const readRecording = () => {
 	}
 	const to = (rows, key) => rows.forEach((r) => all[r.lane] && all[r.lane][key].push(r));
 	const slow = readSlow(names);
-	slow.forEach((s, i) => { s.index = i; });
 	to(readLoops(names), 'rows');
 	to(readRows('tasks'), 'rows');
 	to(slow, 'slow');
 	to(readRows('gaps'), 'gaps');
-	const heat = readJson('heat');
-	heat.rows.forEach(([lane, column, n, p50, p90, p99, max, first, ...counts]) =>
+	readJson('heat').rows.forEach(([lane, column, n, p50, p90, p99, max, first, ...counts]) =>
 		all[lane] && all[lane].heat.push({ column, n, p50, p90, p99, max, first, counts }));
-	const ordered = lanes.filter((l) => l.loop === l).flatMap((l) => [l, ...l.children]);
+	lanes.forEach((l) => { l.hasAll = hasAll(l, facts); });
+	const ordered = inOrder(lanes, facts.span);
 	return {
 		facts, slow, lanes: ordered, byIndex: all, span: facts.span,
 		loops: ordered.filter((l) => l.kind === 'loop'),

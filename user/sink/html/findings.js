@@ -30,11 +30,11 @@ const slowFinding = (state, lane) => {
 const waitFinding = (state, lane, sums) => {
 	if (!(sums.wait > 0.02))
 		return null;
-	const who = sums.waited[0];
+	const who = sums.waited.find((w) => w.what !== 'others') || sums.waited[0];
 	return {
 		weight: sums.wait, lane, kind: sums.throttled > sums.wait / 2 ? 'throttled' : 'contended',
 		text: 'ready to run, but without a CPU for ' + share(sums.wait) + ' of the time' +
-			(who ? (who.what === 'waking up' ? ', most of it being woken up' : '; ' + who.what + ' had it for ' + share(who.share)) : ''),
+			(who ? (who.what === 'waking up' ? ', most of it being woken up' : ', of which ' + who.what + ' had it for ' + share(who.share)) : ''),
 		act: () => {
 			state.chooseLane(lane);
 			state.tell('open-loop');

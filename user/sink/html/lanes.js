@@ -20,7 +20,7 @@ const laneRow = (state, timeline, box) => {
 	});
 	choose.append(el('span', { class: 'lane-label' }, lane.label), el('span', { class: 'lane-sub' }, lane.sub));
 	const folded = timeline.folded.has(lane.index);
-	const row = el('div', { class: 'lane ' + (own ? 'of-loop' : 'of-task') + (lane === state.lane ? ' chosen' : ''), role: 'listitem' },
+	const row = el('div', { class: 'lane ' + (own ? 'of-loop' : 'of-task') + (lane === state.lane ? ' chosen' : ''), role: 'listitem', 'data-lane': lane.index },
 		own && lane.children.length ? button(folded ? '▸' : '▾', () => timeline.fold(lane), {
 			class: 'fold', 'aria-expanded': String(!folded), 'aria-label': (folded ? 'Show' : 'Hide') + ' the tasks of ' + lane.label,
 		}) : el('span', { class: 'fold' }),

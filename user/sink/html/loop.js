@@ -91,11 +91,10 @@ class LoopPanel {
 	}
 
 	ticksLegend() {
-		const { facts } = this.state.rec;
 		return el('ul', { class: 'legend' },
-			facts.has_ticks ? el('li', {}, el('span', { class: 'ramp', 'aria-hidden': 'true' }), 'few to many ticks') : null,
+			this.lane.hasAll ? el('li', {}, el('span', { class: 'ramp', 'aria-hidden': 'true' }), 'few to many ticks') : null,
 			LINES.map(([key]) => el('li', {}, el('span', { class: 'stroke stroke-' + key, 'aria-hidden': 'true' }), key === 'max' ? 'longest' : key)),
-			!facts.has_ticks && this.lane.rows.some((r) => r.merged > 1) ? el('li', {}, 'worst of the intervals that are merged into one') : null);
+			!this.lane.hasAll && this.lane.rows.some((r) => r.merged > 1) ? el('li', {}, 'worst of the intervals that are merged into one') : null);
 	}
 
 	showTables() {

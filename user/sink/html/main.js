@@ -13,7 +13,7 @@ const showHead = (rec) => {
 
 const showFacts = (rec) => {
 	const { facts } = rec, losses = countLosses(rec);
-	const ticks = rec.loops.reduce((n, l) => n + (facts.has_ticks ? l.sums.spans : l.rows.reduce((m, r) => m + (r.ticks || 0), 0)), 0);
+	const ticks = rec.loops.reduce((n, l) => n + (l.hasAll ? l.sums.spans : l.rows.reduce((m, r) => m + (r.ticks || 0), 0)), 0);
 	const boards = rec.loops.filter((l) => l.pid === null).length;
 	const worst = rec.loops.reduce((w, l) => !w || wholeSums(l, rec.span).load > wholeSums(w, rec.span).load ? l : w, null);
 	const items = [
@@ -30,7 +30,6 @@ const showFacts = (rec) => {
 
 const start = async () => {
 	const rec = readRecording();
-	rec.lanes.forEach((l) => { l.hasAll = rec.facts.has_ticks; });
 	const state = new State(rec);
 	startTheme(state);
 	showHead(rec);

@@ -203,6 +203,8 @@ class LanePainter {
 			g.fillStyle = hatch(g, colours.gap);
 			g.fillRect(left, box.y + 1, w, box.height - 2);
 			g.fillStyle = colours.gap;
+			if (w < 6)
+				continue;
 			g.fillRect(left, box.y + 1, 1, box.height - 2);
 			g.fillRect(left + w - 1, box.y + 1, 1, box.height - 2);
 		}

@@ -17,11 +17,13 @@ const TASK_COLUMNS = [
 const taskKind = (t) => t.rows.length ? t.rows[t.rows.length - 1].kind : t.kind;
 
 // As its records tell; of what has none, its spans.
-const taskBusy = (t, s, span) => known(s.busy) ? s.busy : known(s.alive) ? s.alive : t.sums.spans && span ? t.sums.high / span : null;
+const taskBusy = (t, s, span) => known(s.busy) && !t.members ? s.busy : known(s.alive) && !t.members ? s.alive : t.sums.spans && span ? t.sums.high / span : null;
 
 const taskSpan = (t, key) => {
 	if (t.hasAll && known(t.sums[key]))
 		return t.sums[key];
+	if (t.members && key !== 'min' && key !== 'max')
+		return null; // of all of them together it can't be known
 	const values = t.rows.map((r) => r[key]).filter(known);
 	return values.length ? values.reduce((a, b) => key === 'min' ? Math.min(a, b) : Math.max(a, b)) : null;
 };
@@ -37,8 +39,8 @@ const taskRow = (state, task) => {
 	return el('tr', { class: task === state.lane ? 'chosen' : null, on: { click: show } },
 		el('th', { scope: 'row' }, el('button', { type: 'button', class: 'link', on: { click: show } }, task.label)),
 		el('td', {}, taskKind(task)),
-		el('td', { class: 'with-bar' }, el('span', { class: 'num strong' }, share(busy)), partsBar([{ kind: known(s.busy) ? 'cpu' : task.kind === 'idle' ? 'idle-time' : 'other', share: busy }], share(busy))),
-		number(share(s.wait)), number(count(known(s.runs) ? s.runs : task.sums.spans || null)), number(duration(taskSpan(task, 'min'))), number(duration(taskSpan(task, 'p50'))),
+		el('td', { class: 'with-bar' }, el('span', { class: 'num strong' }, share(busy)), partsBar([{ kind: known(s.busy) || task.kind === 'task' ? 'cpu' : task.kind === 'idle' ? 'idle-time' : 'other', share: busy }], share(busy))),
+		number(task.members ? NONE : share(s.wait)), number(count(known(s.runs) ? s.runs : task.sums.spans || null)), number(duration(taskSpan(task, 'min'))), number(duration(taskSpan(task, 'p50'))),
 		number(duration(taskSpan(task, 'p99'))), number(duration(taskSpan(task, 'max'))), number(count(s.hogs), s.hogs ? ' warn' : ''));
 };
 

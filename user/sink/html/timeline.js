@@ -32,7 +32,8 @@ class Timeline {
 		let y = 0;
 		this.boxes = [];
 		for (const lane of this.state.rec.lanes) {
-			if (lane.loop !== lane && this.folded.has(lane.loop.index))
+			const empty = !lane.sums.spans && !lane.slow.length && !lane.gaps.length;
+			if (lane.loop !== lane && (empty || this.folded.has(lane.loop.index)))
 				continue;
 			const loop = lane.loop === lane;
 			const height = loop ? LOOP_HEIGHT : TASK_HEIGHT;

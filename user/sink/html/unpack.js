@@ -53,7 +53,7 @@ const unpackAll = async (rec, onProgress) => {
 	const pieces = [...document.querySelectorAll('script.spans')];
 	let begun = performance.now();
 	for (const lane of rec.lanes)
-		lane.wire = new Wire(Math.min(lane.sums.spans, 2 ** 27));
+		lane.wire = new Wire(Math.min(lane.sums.spans, 2 ** 27), lane.members > 1);
 	for (let i = 0; i < pieces.length; i++) {
 		const lane = rec.byIndex[pieces[i].dataset.lane];
 		if (lane)
@@ -65,5 +65,6 @@ const unpackAll = async (rec, onProgress) => {
 		await new Promise((done) => setTimeout(done));
 		begun = performance.now();
 	}
+	rec.lanes.forEach((lane) => lane.wire.sort());
 	onProgress(1);
 };

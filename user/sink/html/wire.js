@@ -6,7 +6,9 @@ const SLOW = 1, OPEN = 2, UNSURE = 4, READY = 8, ALIVE = 16;
 const BLOCK_BITS = 6, BLOCK = 1 << BLOCK_BITS;
 
 class Wire {
-	constructor(capacity) {
+	// mixed: the pieces of several lanes come as they are, and are put in order at the end.
+	constructor(capacity, mixed = false) {
+		this.mixed = mixed;
 		this.n = 0;
 		this.starts = new Float64Array(capacity);
 		this.ends = new Float64Array(capacity);
@@ -52,6 +54,19 @@ class Wire {
 			this.values.set(piece.values, from);
 		}
 		this.n += piece.n;
+		if (!this.mixed)
+			this.sumUp();
+	}
+
+	sort() {
+		if (!this.mixed)
+			return;
+		const order = Array.from({ length: this.n }, (_, i) => i).sort((a, b) => this.starts[a] - this.starts[b]);
+		for (const key of ['starts', 'ends', 'flags'])
+			this[key] = this[key].constructor.from(order, (i) => this[key][i]);
+		this.slow = order.map((_, i) => i).filter((i) => this.flags[i] & SLOW);
+		this.mixed = false;
+		this.blocks = 0;
 		this.sumUp();
 	}
 
