@@ -52,6 +52,7 @@ struct acct_place {
 	__u8 io_wait; /* nr is an IO wait that asks for fds or a timer */
 	__u8 pad[2];
 	__u64 ran_ns; /* for how long it had been on the CPU, by the scheduler's own record; 0 where nobody asked */
+	__u64 delay_ns; /* for how long it had waited for one, ever, by the same record; 0 where there is none */
 };
 
 /* What the scheduler knows of the run queue at this moment: see throttle_*() in sched.bpf.c. */
@@ -451,6 +452,21 @@ static __always_inline int acct_outer(const struct ls_thread *t, const struct ac
 	return t->home >= 0 && p->sp > t->points[t->home & (LS_POINTS - 1)].sp + 512;
 }
 
+/* --- what the scheduler itself says of waits --------------------------------------------------------------------------- */
+
+static __always_inline __u64 acct_waits(const struct ls_thread *t)
+{
+	return t->sum_ns[LS_WAIT_IO] + t->sum_ns[LS_WAIT_TICK];
+}
+
+static __always_inline void acct_mark_delay(struct ls_thread *t, __u64 delay_ns)
+{
+	t->delay_known = delay_ns != 0;
+	t->delay_ns = delay_ns;
+	t->delay_waits_ns = acct_waits(t);
+	t->delay_cpu_ns = t->sum_ns[LS_TICK_CPU];
+}
+
 /* --- beginning ------------------------------------------------------------------------------------------------------ */
 
 /* The thread runs another program from here on (exec): everything but its count of execs is forgotten, and accounting begins
@@ -475,6 +491,7 @@ static __always_inline void acct_begin_asleep(struct ls_thread *t, __u64 now, co
 	t->io_start_ns = now;
 	t->io_timeout_ns = p->timeout_ns;
 	t->io_sleeps = 1;
+	acct_mark_delay(t, p->delay_ns);
 }
 
 /* Accounting begins at now, with the thread preempted inside an IO wait at p. */
@@ -486,6 +503,7 @@ static __always_inline void acct_begin_preempted(struct ls_thread *t, __u64 now,
 	acct_note_point(t, p, now);
 	t->state = LS_WAIT_TICK;
 	acct_wait_begin(t, now, cpu, thr);
+	acct_mark_delay(t, p->delay_ns);
 }
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
@@ -524,20 +542,49 @@ static __always_inline void acct_missed_run(struct ls_thread *t, __u64 now, cons
 		t->repaired++;
 	else
 		t->lost++;
+	t->delay_known = 0;
 	acct_advance(t, at);
 	if (acct_waiting(t))
 		acct_wait_end(t, c, 0, 0);
 	acct_enter_cpu(t);
 }
 
+/* Less is what the two clocks differ by, and what the scheduler calls waiting a little earlier than its tracepoint comes. */
+#define ACCT_DELAY_SLACK_NS 100000
+
+/* It was preempted and came back since it last left a CPU, and both switches were missed: the scheduler's record of its waits has
+ * grown by more than what was seen, and it was no time on the CPU. */
+ACCT_FN int acct_unseen_wait(struct ls_thread *t, __u64 delay_ns)
+{
+	__u64 told, seen, cpu;
+
+	if (!t || !t->delay_known || delay_ns <= t->delay_ns || !acct_on_cpu(t))
+		return 0;
+	told = delay_ns - t->delay_ns;
+	seen = acct_waits(t) - t->delay_waits_ns;
+	if (told <= seen + ACCT_DELAY_SLACK_NS)
+		return 0;
+	told -= seen;
+	cpu = t->sum_ns[LS_TICK_CPU] > t->delay_cpu_ns ? t->sum_ns[LS_TICK_CPU] - t->delay_cpu_ns : 0;
+	if (told > cpu)
+		told = cpu;
+	t->sum_ns[LS_TICK_CPU] -= told;
+	t->sum_ns[LS_WAIT_TICK] += told;
+	t->culprit_other_ns += told;
+	t->repaired++;
+	return 0;
+}
+
 /* The thread is switched out, so it was on a CPU. */
-static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, __u64 ran_ns)
+static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, const struct acct_place *p)
 {
 	t->events++;
 	t->flags &= ~LS_F_SEEDED;
 	if (!acct_on_cpu(t))
-		acct_missed_run(t, now, (const struct ls_cpu *)0, ran_ns);
+		acct_missed_run(t, now, (const struct ls_cpu *)0, p->ran_ns);
 	acct_advance(t, now);
+	acct_unseen_wait(t, p->delay_ns);
+	acct_mark_delay(t, p->delay_ns);
 }
 
 /* A wrapper's frame is smaller than this: a sleep further down, after an entry-only edge, is a callback's. */
@@ -580,7 +627,7 @@ ACCT_FN int acct_sleep(struct ls_thread *t, __u64 now, const struct acct_place *
 			acct_begin_asleep(t, now, p);
 		return 0;
 	}
-	acct_leave_cpu(t, now, p->ran_ns);
+	acct_leave_cpu(t, now, p);
 	if (acct_sleeps_at_home(t, p)) {
 		t->state = LS_IDLE;
 		if (!t->edges) {
@@ -611,7 +658,7 @@ ACCT_FN int acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place
 {
 	if (!t || !p || !thr || t->state == LS_NONE)
 		return 0;
-	acct_leave_cpu(t, now, p->ran_ns);
+	acct_leave_cpu(t, now, p);
 	if (p->io_wait && !t->edges)
 		acct_note_point(t, p, t->last_ns);
 	t->state = t->flags & LS_F_IN_IO ? LS_WAIT_IO : LS_WAIT_TICK;
@@ -663,8 +710,10 @@ ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u
 	acct_advance(t, now);
 	if (was == LS_WAIT_IO || was == LS_WAIT_TICK)
 		acct_wait_end(t, c, clock, t->last_ns - began);
-	else
+	else {
+		t->delay_known = 0;
 		t->lost++;
+	}
 	acct_enter_cpu(t);
 	return 0;
 }
@@ -735,11 +784,12 @@ static __always_inline void acct_drop_edges(struct ls_thread *t)
 }
 
 /* Accounting begins at now, with the thread on its CPU. */
-static __always_inline void acct_begin_running(struct ls_thread *t, __u64 now)
+static __always_inline void acct_begin_running(struct ls_thread *t, __u64 now, __u64 delay_ns)
 {
 	t->birth_ns = t->last_ns = now;
 	t->home = -1;
 	t->state = LS_TICK_CPU;
+	acct_mark_delay(t, delay_ns);
 }
 
 #endif

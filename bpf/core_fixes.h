@@ -91,6 +91,13 @@ static __always_inline __u64 core_ran_ns(struct task_struct *p)
 	return arrived && now > arrived ? now - arrived : 0;
 }
 
+/* For how long a task has waited for a CPU, ever, without the wait in progress: the same bookkeeping. A plain load, as it is read
+ * at each switch. 0 where that is off. */
+static __always_inline __u64 core_run_delay(struct task_struct *p)
+{
+	return bpf_core_field_exists(p->sched_info.run_delay) ? p->sched_info.run_delay : 0;
+}
+
 /* For how long a task that is being switched in has been on its run queue: the same bookkeeping, which the switch's tracepoint comes
  * before. 0 where that is off. */
 static __always_inline __u64 core_queued_ns(struct task_struct *p)

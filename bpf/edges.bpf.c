@@ -25,7 +25,7 @@ static __always_inline struct ls_thread *thread_of(struct task_struct *p, __u64 
 	t = begin_room(LS_SCRATCH_EDGE);
 	if (!t)
 		return NULL;
-	acct_begin_running(t, now);
+	acct_begin_running(t, now, core_run_delay(p));
 	return publish(p, t);
 }
 
@@ -50,7 +50,7 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 		return 0;
 	}
 	if (t->state == LS_NONE)
-		acct_begin_running(t, now);
+		acct_begin_running(t, now, core_run_delay(p));
 	again = t->edges != ls_edges;
 	if (again) { /* a new beginning: what was open when the edges went away is not known */
 		k->tick.start_ns = 0;

@@ -177,6 +177,12 @@ static __always_inline void note_wait(struct ls_ticks *k, const struct ls_cpu *r
 	ticks_cause(k, &c, now - from);
 }
 
+/* What the tick has had of a sum. It may have shrunk: what was believed before the tick began can prove wrong within. */
+static __always_inline __u64 of_tick(__u64 sum, __u64 base)
+{
+	return sum > base ? sum - base : 0;
+}
+
 static __always_inline void fill_slow(struct ls_slow *s, struct task_struct *p, const struct ls_thread *t,
 				      const struct ls_ticks *k)
 {
@@ -185,9 +191,9 @@ static __always_inline void fill_slow(struct ls_slow *s, struct task_struct *p, 
 	s->tgid = p->tgid;
 	s->start_boottime_ns = p->start_boottime;
 	s->now_ns = t->last_ns;
-	s->cpu_ns = t->sum_ns[LS_TICK_CPU] - k->tick.base_cpu_ns;
-	s->blocked_ns = t->sum_ns[LS_TICK_BLOCKED] - k->tick.base_blocked_ns;
-	s->wait_ns = t->sum_ns[LS_WAIT_TICK] - k->tick.base_wait_ns;
+	s->cpu_ns = of_tick(t->sum_ns[LS_TICK_CPU], k->tick.base_cpu_ns);
+	s->blocked_ns = of_tick(t->sum_ns[LS_TICK_BLOCKED], k->tick.base_blocked_ns);
+	s->wait_ns = of_tick(t->sum_ns[LS_WAIT_TICK], k->tick.base_wait_ns);
 	s->throttled_ns = t->throttled_ns - k->tick.base_throttled_ns;
 	s->generation = t->generation;
 	s->state = t->state;

@@ -115,6 +115,7 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	if (!left)
 		return;
 	left->place.ran_ns = 0;
+	left->place.delay_ns = core_run_delay(p);
 	place_read_args(p, &left->place, &left->args, true);
 	if (!asleep)
 		throttle_now(p, &thr);
@@ -375,7 +376,7 @@ int ls_look(void *ctx)
 		t = begin_room(LS_SCRATCH_LOOK);
 		if (!t)
 			return 0;
-		acct_begin_running(t, now);
+		acct_begin_running(t, now, core_run_delay(p));
 		acct_note_point(t, &place, now);
 		publish(p, t);
 		return 0;

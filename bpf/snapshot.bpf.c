@@ -53,7 +53,7 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	struct ls_cpu *ring = NULL;
 	struct ls_thread *t;
 	struct ls_snap *s;
-	__u64 clock = 0;
+	__u64 clock = 0, delay;
 	int tries;
 
 	if (!p || p->tgid == (int)ls_self_tgid) /* observed for a moment, to measure what an edge costs */
@@ -62,6 +62,7 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	s = bpf_map_lookup_elem(&ls_scratch, &room);
 	if (!t || !s)
 		return 0;
+	delay = core_run_delay(p); /* before the sums, which must know of all of it */
 	for (tries = 0; tries < SNAPSHOT_TRIES; tries++)
 		if (copy_whole(&s->t, t))
 			break;
@@ -81,6 +82,7 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	if (acct_waiting(&s->t) && p->on_cpu)
 		acct_missed_run(&s->t, s->now_ns, ring, core_ran_ns(p));
 	acct_settle(&s->t, s->now_ns, ring, clock);
+	acct_unseen_wait(&s->t, delay);
 	s->start_boottime_ns = p->start_boottime;
 	s->tid = p->pid;
 	s->tgid = p->tgid;

@@ -105,6 +105,8 @@ struct ls_thread {
 	__u64 events;        /* program runs that found this thread */
 	__u64 lost;          /* contradictions: a switch or wake-up that must have been missed */
 	__u64 repaired;      /* missed switches whose time the scheduler's own record told */
+	/* When it was last seen to leave a CPU, while delay_known: the scheduler's record of its waits, ours, and TICK_CPU. */
+	__u64 delay_ns, delay_waits_ns, delay_cpu_ns;
 
 	__u64 io_start_ns;   /* while IDLE or WAIT_IO: up to where naive_idle_ns has been counted */
 	__u64 io_timeout_ns; /* what is left of the timeout from there on */
@@ -115,7 +117,7 @@ struct ls_thread {
 	__u8 blocked_outer; /* while TICK_BLOCKED: counts as outer */
 	__u8 blocked_point; /* while TICK_BLOCKED in a nested IO wait: its row in points[] + 1; else 0 */
 	__u8 last_point;    /* row of the IO wait entered last */
-	__u8 pad0;
+	__u8 delay_known;
 	__u32 edges; /* the value of ls_edges under which its edges are measured; 0: by the scheduler alone */
 	__u32 pad1;
 
@@ -341,7 +343,7 @@ enum ls_counter {
 _Static_assert(sizeof(struct ls_point) == 56, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
 _Static_assert(sizeof(struct ls_culprit) == 48, "wire: ls_culprit");
-_Static_assert(sizeof(struct ls_thread) == 952, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_thread) == 976, "wire: ls_thread");
 _Static_assert(sizeof(struct ls_ticks) <= LS_STORAGE_MAX, "wire: ls_ticks");
 _Static_assert(sizeof(struct ls_tick_hist) <= LS_STORAGE_MAX, "wire: ls_tick_hist");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");

@@ -76,6 +76,7 @@ struct sched_entity {
 };
 
 struct sched_info {
+	__u64 run_delay;
 	__u64 last_arrival;
 	__u64 last_queued;
 };

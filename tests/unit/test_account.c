@@ -167,6 +167,39 @@ Test(account, a_missed_wake_up_is_put_where_the_scheduler_says)
 	assert_whole(&t);
 }
 
+Test(account, a_wait_of_which_nothing_was_seen_is_no_time_on_the_cpu)
+{
+	struct acct_place p = place_io(HOME_SP, NR_EPOLL);
+	struct ls_thread t = thread_asleep(100 * MS), looked;
+
+	run(&t, 110 * MS);
+	p.delay_ns = 5 * MS;
+	acct_sleep(&t, 120 * MS, &p);
+	wake(&t, 130 * MS);
+	run(&t, 133 * MS);
+	/* seen waiting for 3 ms, the scheduler says 3 + 12: at a look, and at the next switch just the same */
+	looked = t;
+	acct_settle(&looked, 160 * MS, NULL, 0);
+	acct_unseen_wait(&looked, 20 * MS);
+	assert_ns(looked.sum_ns[LS_WAIT_TICK], 12 * MS);
+	p.delay_ns = 20 * MS;
+	acct_sleep(&t, 160 * MS, &p);
+	assert_ns(t.sum_ns[LS_WAIT_IO], 3 * MS);
+	assert_ns(t.sum_ns[LS_WAIT_TICK], 12 * MS);
+	assert_ns(t.sum_ns[LS_TICK_CPU], 10 * MS + 15 * MS);
+	assert_ns(t.culprit_other_ns, 15 * MS);
+	cr_assert_eq(t.repaired, 1u);
+	assert_whole(&t);
+	/* more than it can have been: not more than it seemed to run since */
+	wake(&t, 170 * MS);
+	run(&t, 170 * MS);
+	p.delay_ns = 500 * MS;
+	acct_sleep(&t, 171 * MS, &p);
+	assert_ns(t.sum_ns[LS_TICK_CPU], 25 * MS);
+	assert_ns(t.sum_ns[LS_WAIT_TICK], 13 * MS);
+	assert_whole(&t);
+}
+
 Test(account, a_missed_switch_in_is_split_where_the_scheduler_says)
 {
 	struct acct_place p = place_io(HOME_SP, NR_EPOLL);

@@ -119,6 +119,8 @@ static inline struct acct_place random_place(uint64_t *seed)
 		p.timeout_ns = chance(seed, 10) ? next_random(seed) : random_ns(seed, SEC);
 	if (chance(seed, 50))
 		p.ran_ns = chance(seed, 5) ? next_random(seed) : random_ns(seed, SEC);
+	if (chance(seed, 50))
+		p.delay_ns = chance(seed, 5) ? next_random(seed) : random_ns(seed, 10 * SEC);
 	return p;
 }
 

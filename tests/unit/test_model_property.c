@@ -122,7 +122,7 @@ Test(model_property, intervals_add_up_to_the_life)
 
 				if (e.kind == EV_EXEC || e.kind == EV_MISSED)
 					continue;
-				e.place.ran_ns = e.queued_ns = 0;
+				e.place.ran_ns = e.place.delay_ns = e.queued_ns = 0;
 				world_event(&w, &e);
 				time = e.at > time ? e.at : time;
 			}

@@ -27,7 +27,7 @@ static inline struct measured_loop *loop_new(uint64_t now)
 	struct measured_loop *l = calloc(1, sizeof(*l));
 
 	cr_assert_not_null(l);
-	acct_begin_running(&l->t, now);
+	acct_begin_running(&l->t, now, 0);
 	l->epoch = 1;
 	return l;
 }
