@@ -3,8 +3,8 @@
  * sched.bpf.c - the scheduler's events: switch and wake-up feed account.h; fork, exec and exit keep the set of threads right.
  *
  * Runs on every context switch and wake-up of the machine, so what it does for a thread that nobody observes is kept to
- * two storage look-ups; the CPU's ring is written, and the clock read, only while a loop is concerned (figures: make bench). The tracepoints fire with the run-queue lock
- * held and interrupts off; the events of one thread never overlap.
+ * two storage look-ups; the CPU's ring is written, and the clock read, only while a loop is concerned (figures: make bench).
+ * The tracepoints fire with the run-queue lock held and interrupts off; the events of one thread never overlap.
  */
 #define LS_DEFINE_MAPS
 #include "vmlinux.h"

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * account_table.h - what account.h is built on: a place where a thread left the CPU, questions to its state, and the bounded tables
+ * of one thread: what it was blocked in, whom it waited for, who had a CPU. Plain C, times and invariants as there.
+ */
+#ifndef LOOPSCOPE_BPF_ACCOUNT_TABLE_H
+#define LOOPSCOPE_BPF_ACCOUNT_TABLE_H
+
+#include "bpf/wire.h"
+
+#ifndef __always_inline
+#define __always_inline inline __attribute__((__always_inline__))
+#endif
+
+/* Functions that change a thread's state are functions of their own in the BPF programs, too: the verifier then looks at each
+ * once and not again for every path that leads to it. It wants pointers tested and an int returned. */
+#ifdef __bpf__
+#define ACCT_FN __attribute__((weak, noinline))
+#else
+#define ACCT_FN static inline __attribute__((unused))
+#endif
+
+/* Keeps the compiler from proving a bounds check away that the verifier needs to see. */
+#define ACCT_OPAQUE(x) asm volatile("" : "+r"(x))
+
+#define ACCT_SEC 1000000000ULL
+
+/* Where a thread left the CPU, read from its saved user registers. */
+struct acct_place {
+	__u64 sp;
+	__u64 timeout_ns; /* of an IO wait; LS_NO_TIMEOUT where it has none or none can be read */
+	__u32 nr;         /* syscall or enum ls_pseudo_nr */
+	__s32 fd, nfds;   /* as in struct ls_point */
+	__u8 abi;
+	__u8 io_wait; /* nr is an IO wait that asks for fds or a timer */
+	__u8 pad[2];
+	__u64 ran_ns; /* for how long it had been on the CPU, by the scheduler's own record; 0 where nobody asked */
+	__u64 delay_ns; /* for how long it had waited for one, ever, by the same record; 0 where there is none */
+};
+
+/* What the scheduler knows of the run queue at this moment: see throttle_*() in sched.bpf.c. */
+struct acct_throttle {
+	__u64 ref;   /* 0: throttling can't happen here */
+	__u64 clock; /* ns for which the queue of `ref` has been throttled, ever */
+};
+
+static __always_inline int acct_on_cpu(const struct ls_thread *t)
+{
+	return t->state == LS_TICK_CPU || t->state == LS_IO_CPU;
+}
+
+static __always_inline int acct_waiting(const struct ls_thread *t)
+{
+	return t->state == LS_WAIT_IO || t->state == LS_WAIT_TICK;
+}
+
+static __always_inline int acct_asleep(const struct ls_thread *t)
+{
+	return t->state == LS_IDLE || t->state == LS_TICK_BLOCKED;
+}
+
+/* --- bounded tables ------------------------------------------------------------------------------------------------ */
+
+ACCT_FN int acct_blocked(struct ls_thread *t, __u32 nr, __u32 abi, __u64 ns)
+{
+	if (!t || !ns)
+		return 0;
+	for (int i = 0; i < LS_BLOCKED; i++) {
+		struct ls_blocked *b = &t->blocked[i];
+
+		if (!b->used) {
+			b->used = 1;
+			b->nr = nr;
+			b->abi = abi;
+			b->ns = ns;
+			return 0;
+		}
+		if (b->nr == nr && b->abi == abi) {
+			b->ns += ns;
+			return 0;
+		}
+	}
+	t->blocked_other_ns += ns;
+	return 0;
+}
+
+/* Each CPU's idle task has a name of its own; they are one culprit: nobody. */
+static __always_inline int acct_same_culprit(const struct ls_culprit *c, const struct ls_cpu_slot *who)
+{
+	const __u64 *x = (const __u64 *)c->comm, *y = (const __u64 *)who->comm;
+
+	return c->tgid == who->tgid && (!c->tgid || (x[0] == y[0] && x[1] == y[1]));
+}
+
+/* What a row has had lately: its sum, halved for each second since. */
+static __always_inline __u64 acct_recent(const struct ls_culprit *c, __u64 now)
+{
+	__u64 age = now > c->last_ns ? (now - c->last_ns) / ACCT_SEC : 0;
+
+	return age < 64 ? c->recent_ns >> age : 0;
+}
+
+/* A full table gives up the row that has had least lately, if that is no more than the newcomer brings: so a new hog is named
+ * within a slice or two, in a process watched for days and on a machine where many run a little, and those do not push out the
+ * ones that matter. What the row held moves to "other", keeping the sum. */
+ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u64 ns, __u64 now)
+{
+	__u64 least_ns = ~0ULL, recent;
+	struct ls_culprit *c;
+
+	if (!t || !who || !ns)
+		return 0;
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		if (c->used && acct_same_culprit(c, who)) {
+			c->ns += ns;
+			c->recent_ns = acct_recent(c, now) + ns;
+			c->last_ns = now;
+			return 0;
+		}
+	}
+	/* The least first, its row afterwards: an index carried through the loop costs the verifier the square of it. */
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		recent = acct_recent(&t->culprits[i], now);
+		if (recent < least_ns)
+			least_ns = recent;
+	}
+	if (least_ns > ns) {
+		t->culprit_other_ns += ns;
+		return 0;
+	}
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		if (acct_recent(c, now) != least_ns)
+			continue;
+		if (c->used)
+			t->culprit_other_ns += c->ns;
+		c->used = 1;
+		c->tgid = who->tgid;
+		c->ns = ns;
+		c->recent_ns = ns;
+		c->last_ns = now;
+		((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
+		((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
+		return 0;
+	}
+	t->culprit_other_ns += ns;
+	return 0;
+}
+
+/* --- who had the CPU ----------------------------------------------------------------------------------------------- */
+
+static __always_inline void acct_cpu_switch(struct ls_cpu *c, __u64 now, __u32 tid, __u32 tgid, const char *comm)
+{
+	__u32 pos = (c->pos + 1) & (LS_CPU_RING - 1);
+	struct ls_cpu_slot *s = &c->ring[pos];
+
+	s->start_ns = now;
+	s->tid = tid;
+	s->tgid = tgid;
+	((__u64 *)s->comm)[0] = ((const __u64 *)comm)[0];
+	((__u64 *)s->comm)[1] = ((const __u64 *)comm)[1];
+	c->pos = pos;
+}
+
+/* Who has the CPU at the moment in which its first observed waiter begins to wait. Since when does not matter. */
+static __always_inline void acct_cpu_had_by(struct ls_cpu *c, __u32 tid, __u32 tgid, const char *comm)
+{
+	struct ls_cpu_slot *s = &c->ring[c->pos & (LS_CPU_RING - 1)];
+
+	s->start_ns = 1;
+	s->tid = tid;
+	s->tgid = tgid;
+	((__u64 *)s->comm)[0] = ((const __u64 *)comm)[0];
+	((__u64 *)s->comm)[1] = ((const __u64 *)comm)[1];
+}
+
+/* Charges [t->wait_start_ns, now) to whoever ran on the CPU where the thread waited. The ring may be another CPU's and may
+ * move while it is read: that can misname a stretch, never lose or invent one. What is older than the ring is "other". */
+ACCT_FN int acct_charge(struct ls_thread *t, const struct ls_cpu *c, __u64 now)
+{
+	__u64 from, end = now;
+	__u32 pos;
+
+	if (!t)
+		return 0;
+	from = t->wait_start_ns;
+	if (now <= from)
+		return 0;
+	t->wait_start_ns = now;
+	if (!c) {
+		t->culprit_other_ns += now - from;
+		return 0;
+	}
+	pos = c->pos;
+	for (int i = 0; i < LS_CPU_RING; i++) {
+		const struct ls_cpu_slot *s = &c->ring[(pos - i) & (LS_CPU_RING - 1)];
+		__u64 start = s->start_ns;
+
+		if (start >= end)
+			continue;
+		if (!start)
+			break;
+		if (start <= from) {
+			acct_culprit(t, s, end - from, now);
+			return 0;
+		}
+		acct_culprit(t, s, end - start, now);
+		end = start;
+	}
+	t->culprit_other_ns += end - from;
+	return 0;
+}
+
+#endif
