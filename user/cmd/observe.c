@@ -325,6 +325,28 @@ static int choose(struct observation *ob, struct interval *iv, struct fault *f)
 	return 0;
 }
 
+static int on_calibration(void *arg, uint64_t expirations)
+{
+	struct observation *ob = arg;
+
+	if (kernel_source_calibrate(ob->source))
+		return 0;
+	evloop_remove(ob->loop, ob->calibration);
+	ob->calibration = NULL;
+	return 0;
+}
+
+/* Goes on in steps of its own, as an interval may last for minutes. */
+static int continue_calibration(struct observation *ob, struct fault *f)
+{
+	int err;
+
+	if (!ob->loop || ob->calibration || !kernel_source_calibrates(ob->source))
+		return 0;
+	err = evloop_add_timer(ob->loop, CALIBRATE_NS, CALIBRATE_NS, on_calibration, ob, &ob->calibration);
+	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err)) : 0;
+}
+
 int observation_report(struct observation *ob, bool last, struct fault *f)
 {
 	struct interval iv = {};
@@ -336,7 +358,8 @@ int observation_report(struct observation *ob, bool last, struct fault *f)
 		return err;
 	iv.last = last;
 	ob->reports++;
-	return sink_interval(ob->sink, &iv, f);
+	err = sink_interval(ob->sink, &iv, f);
+	return err ? err : continue_calibration(ob, f);
 }
 
 static int on_tick(void *arg, uint64_t expirations)
@@ -370,17 +393,6 @@ static int on_batch(void *arg, uint64_t expirations)
 	int err = kernel_source_poll(ob->source, ob->f);
 
 	return err ? err : sink_flush(ob->sink, ob->f);
-}
-
-static int on_calibration(void *arg, uint64_t expirations)
-{
-	struct observation *ob = arg;
-
-	if (kernel_source_calibrate(ob->source))
-		return 0;
-	evloop_remove(ob->loop, ob->calibration);
-	ob->calibration = NULL;
-	return 0;
 }
 
 static int on_end(void *arg, uint64_t expirations)
@@ -419,11 +431,10 @@ int observation_start(struct observation *ob, struct evloop *loop, struct fault 
 		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, &ob->ring);
 	if (!err && ob->o.source.stream)
 		err = evloop_add_timer(loop, BATCH_NS, BATCH_NS, on_batch, ob, &ob->batch);
-	if (!err)
-		err = evloop_add_timer(loop, CALIBRATE_NS, CALIBRATE_NS, on_calibration, ob, &ob->calibration);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
-	return kernel_source_measure(ob->source, f);
+	err = kernel_source_measure(ob->source, f);
+	return err ? err : continue_calibration(ob, f);
 }
 
 int observation_finish(struct observation *ob, struct fault *f)

@@ -273,6 +273,11 @@ static int walk_events(struct kernel_source *k)
 	return kernel_walk(k, WALK_SNAPSHOT, count_events, k);
 }
 
+bool kernel_source_calibrates(const struct kernel_source *k)
+{
+	return kernel_cost_calibrates(&k->cost);
+}
+
 bool kernel_source_calibrate(struct kernel_source *k)
 {
 	enum cost_kind kind;

@@ -88,6 +88,7 @@ double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kin
 /* A step of that calibration, each half second at first: meanwhile every BPF program of the machine pays for it. True while it goes
  * on. */
 bool kernel_source_calibrate(struct kernel_source *k);
+bool kernel_source_calibrates(const struct kernel_source *k);
 
 /* What measuring adds to one IO wait, ns; 0 while the edges are not measured. */
 double kernel_source_wait_cost(const struct kernel_source *k);

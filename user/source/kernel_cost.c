@@ -60,19 +60,28 @@ double kernel_cost_per_event(struct kernel_cost *c, enum cost_kind *ret_kind)
 	double ns, runs, events = (double)(c->events_live + c->events_ended) - c->events_before;
 
 	if (!c->always_on && !kernel_cost_calibrates(c)) {
+		if (c->kind == COST_UNKNOWN && events > 0 && c->idle) { /* they have begun to do something */
+			c->rounds = 0;
+			kernel_cost_again(c);
+		}
 		*ret_kind = c->kind;
 		return c->per_event_ns;
 	}
-	if (total_run_time(c, &ns, &runs) && runs > 0 && events > 0) {
+	if (!total_run_time(c, &ns, &runs))
+		ns = runs = 0;
+	if (runs > 0 && events > 0) {
 		double base = ns / runs < BASE_NS ? ns / runs : BASE_NS;
 
 		c->per_event_ns = base + (ns - base * runs) / events;
 		if (c->per_event_ns > EVENT_NS_MAX)
 			c->per_event_ns = EVENT_NS_MAX;
 		c->kind = c->always_on ? COST_KERNEL : COST_CALIBRATED;
-		c->rounds++;
-		if (!c->always_on && (runs >= CALIBRATION_RUNS || c->rounds >= CALIBRATION_ROUNDS))
-			kernel_cost_stop(c);
+	}
+	/* Also where no observed thread did anything: everybody pays meanwhile. */
+	c->rounds++;
+	if (!c->always_on && ((runs >= CALIBRATION_RUNS && events > 0) || c->rounds >= CALIBRATION_ROUNDS)) {
+		c->idle = c->kind == COST_UNKNOWN;
+		kernel_cost_stop(c);
 	}
 	*ret_kind = c->kind;
 	return c->per_event_ns;

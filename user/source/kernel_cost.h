@@ -29,6 +29,7 @@ struct kernel_cost {
 	double per_event_ns;
 	enum cost_kind kind;
 	unsigned rounds;
+	bool idle; /* the calibration ended without an event to share the cost out over */
 };
 
 void kernel_cost_start(struct kernel_cost *c); /* before attaching */
