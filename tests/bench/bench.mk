@@ -5,7 +5,7 @@
 BENCH_DIR := tests/bench
 BENCH_OUT := $(BUILD)/$(BENCH_DIR)
 BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Wshadow -Wstrict-prototypes
-BENCH_PROGS := $(addprefix $(BENCH_OUT)/,attach fleet pingpong)
+BENCH_PROGS := $(addprefix $(BENCH_OUT)/,attach fleet pingpong waits)
 
 .PHONY: bench-programs
 bench-programs: $(BENCH_PROGS) $(BENCH_OUT)/empty.bpf.o

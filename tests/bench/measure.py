@@ -83,6 +83,29 @@ def has_timer(pid):
     return False
 
 
+def calibrates(pid):
+    """loopscope has the kernel's BPF statistics on, which cost as much as what they measure."""
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        with contextlib.suppress(OSError):
+            if "bpf-stats" in os.readlink("/proc/%d/fd/%s" % (pid, fd)):
+                return True
+    return False
+
+
+EPOLL_WAIT = {"x86_64": {"232", "281"}, "aarch64": {"22"}}.get(os.uname().machine, set())
+
+
+def measures_edges(pid):
+    """It sleeps in its own loop, so what it sets up before is done, and the calibration that follows is over, too."""
+    with open("/proc/%d/syscall" % pid) as f:
+        return f.read().split()[0] in EPOLL_WAIT and not calibrates(pid)
+
+
+def fentry_works():
+    argv = [LOOPSCOPE, "attach", "-p", str(os.getpid()), "-d", "10ms", "--edges", "fentry"]
+    return subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 @contextlib.contextmanager
 def loopscope(*args, end=signal.SIGKILL):
     with program([LOOPSCOPE, *args], end=end) as p:

@@ -70,8 +70,8 @@ def attach(pid):
     return measure.loopscope("attach", "-p", str(pid), "-i", "1", end=signal.SIGINT)
 
 
-def bpftrace(pid):
-    argv = ["bpftrace", os.path.join(measure.HERE, "epoll_hist.bt"), str(pid)]
+def bpftrace(pid, script="epoll_hist.bt"):
+    argv = ["bpftrace", os.path.join(measure.HERE, script), str(pid)]
     if not os.path.exists(os.path.join(TRACEFS, "events")):
         # Seen by bpftrace alone: the machine's mounts stay as they are.
         argv = ["unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs "$0" && exec "$@"', TRACEFS, *argv]
