@@ -35,21 +35,41 @@ static __always_inline void tick_took(struct task_struct *p, __u64 ns)
 		ticks_count(h->bucket, ns);
 }
 
-/* The user stack of the running thread. */
-static __always_inline __s32 take_stack(void *ctx, struct ls_ticks *k, __u64 now)
+/* The user stack of the running thread; LS_NO_STACK where there were too many, or the kernel's room for one is in use. */
+static __always_inline __s32 try_stack(void *ctx, struct ls_ticks *k, __u64 now)
 {
 	long id;
 
-	if (!ticks_within_rate(&k->stack_window_ns, &k->stacks_in_window, now, EDGES_STACKS_A_SECOND)) {
-		count(LS_C_STACK_LOST);
+	if (!ticks_within_rate(&k->stack_window_ns, &k->stacks_in_window, now, EDGES_STACKS_A_SECOND))
 		return LS_NO_STACK;
-	}
 	id = bpf_get_stackid(ctx, &ls_stacks, BPF_F_USER_STACK);
-	if (id < 0) {
+	return id < 0 ? LS_NO_STACK : id;
+}
+
+static __always_inline __s32 take_stack(void *ctx, struct ls_ticks *k, __u64 now)
+{
+	__s32 id = try_stack(ctx, k, now);
+
+	if (id == LS_NO_STACK)
 		count(LS_C_STACK_LOST);
-		return LS_NO_STACK;
-	}
 	return id;
+}
+
+/* The stack that entered a call. The same call from the same depth as the last one is from the same place, if need be. */
+static __always_inline __s32 take_block_stack(void *ctx, struct ls_ticks *k, __u64 now, const struct acct_place *place)
+{
+	__s32 id = try_stack(ctx, k, now);
+
+	if (id != LS_NO_STACK) {
+		k->block_sp = place->sp;
+		k->block_nr = place->nr;
+		k->block_stack = id;
+		return id;
+	}
+	if (k->block_sp == place->sp && k->block_nr == place->nr)
+		return k->block_stack;
+	count(LS_C_STACK_LOST);
+	return LS_NO_STACK;
 }
 
 /* The loop's own IO wait has ended. */
@@ -114,7 +134,7 @@ static __always_inline void note_block(void *ctx, struct ls_ticks *k, __u64 now,
 	c->args[3] = args->a[3];
 	if (asks_poll(place))
 		note_polled(c);
-	c->stack = take_stack(ctx, k, now);
+	c->stack = take_block_stack(ctx, k, now, place);
 }
 
 /* It is on a CPU again. A page fault is one cause per file, not per page: the address is kept to the first of a stack. */

@@ -62,7 +62,8 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	s = bpf_map_lookup_elem(&ls_scratch, &room);
 	if (!t || !s)
 		return 0;
-	delay = core_run_delay(p); /* before the sums, which must know of all of it */
+	/* Before the sums, which must know of all of it. */
+	delay = core_run_delay(p) + (p->on_cpu ? 0 : core_queued_ns(p));
 	for (tries = 0; tries < SNAPSHOT_TRIES; tries++)
 		if (copy_whole(&s->t, t))
 			break;

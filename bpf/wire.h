@@ -219,6 +219,9 @@ struct ls_ticks {
 	__u64 stack_window_ns;
 	__u32 stacks_in_window;
 	__s32 home_fd;
+	__u64 block_sp; /* the last block of which a stack could be taken: where, and which */
+	__u32 block_nr;
+	__s32 block_stack;
 	__u64 fault_addr;
 	struct ls_tick tick;
 	__u32 io_hist[LS_HIST_BUCKETS];
