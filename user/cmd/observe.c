@@ -21,6 +21,8 @@
 /* Stalls are told within the threshold + 200 ms. */
 #define PULSE_NS 100000000ull
 #define CALIBRATE_NS 500000000ull
+/* Without edges there are no stalls, but what ends between two reports is taken out of the kernel's buffer. */
+#define CALM_PULSE_NS 1000000000ull
 /* The event stream comes as fast as this. */
 #define BATCH_NS 25000000ull
 
@@ -376,8 +378,9 @@ static int on_tick(void *arg, uint64_t expirations)
 static int on_pulse(void *arg, uint64_t expirations)
 {
 	struct observation *ob = arg;
+	int err = kernel_source_take_ended(ob->source, ob->f);
 
-	return kernel_source_pulse(ob->source, ob->f);
+	return err ? err : kernel_source_pulse(ob->source, ob->f);
 }
 
 static int on_events(void *arg, int fd, uint32_t events)
@@ -421,12 +424,12 @@ static bool worth_reporting(const struct observation *ob, uint64_t since_last_ns
 
 int observation_start(struct observation *ob, struct evloop *loop, struct fault *f)
 {
-	int err = 0;
+	uint64_t pulse = kernel_source_measures(ob->source) ? PULSE_NS : CALM_PULSE_NS;
+	int err;
 
 	ob->loop = loop;
 	ob->f = f;
-	if (kernel_source_measures(ob->source))
-		err = evloop_add_timer(loop, PULSE_NS, PULSE_NS, on_pulse, ob, &ob->pulse);
+	err = evloop_add_timer(loop, pulse, pulse, on_pulse, ob, &ob->pulse);
 	if (!err && kernel_source_fd(ob->source) >= 0)
 		err = evloop_add_fd(loop, kernel_source_fd(ob->source), EPOLLIN, on_events, ob, &ob->ring);
 	if (!err && ob->o.source.stream)

@@ -86,8 +86,9 @@ static int prepare(struct kernel_source *k, struct fault *f)
 	return 0;
 }
 
-static void deliver(struct kernel_source *k, const struct ls_snap *snap)
+static void deliver(void *arg, const struct ls_snap *snap)
 {
+	struct kernel_source *k = arg;
 	struct loop_sample s;
 
 	kernel_sample(snap, &s);
@@ -110,6 +111,8 @@ static int on_ended(void *arg, void *data, size_t size)
 
 	if (size >= sizeof(struct ls_snap) && k->fn)
 		deliver(k, data);
+	else if (size >= sizeof(struct ls_snap))
+		kernel_ended_keep(&k->kept, data);
 	return 0;
 }
 
@@ -350,6 +353,7 @@ void kernel_source_close(struct kernel_source *k)
 		bpf_link__destroy(k->links[i]);
 	kernel_walk_close(k);
 	ring_buffer__free(k->ended);
+	kernel_ended_free(&k->kept);
 	ring_buffer__free(k->events);
 	kernel_ticks_free(&k->ticks);
 	kernel_stream_free(&k->stream);
@@ -405,8 +409,10 @@ int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *a
 	if (!err)
 		err = kernel_walk(k, WALK_SNAPSHOT, take_snaps, k);
 	if (!err) {
-		int n = ring_buffer__consume(k->ended);
+		int n;
 
+		kernel_ended_hand_out(&k->kept, deliver, k);
+		n = ring_buffer__consume(k->ended);
 		err = n < 0 ? n : 0;
 	}
 	kernel_ticks_end(&k->ticks);
@@ -414,6 +420,13 @@ int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *a
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
 	return k->fn_err;
+}
+
+int kernel_source_take_ended(struct kernel_source *k, struct fault *f)
+{
+	int n = ring_buffer__consume(k->ended);
+
+	return n < 0 ? fault(f, n, EXIT_FAILED, "the threads that ended can't be read: %s", strerror(-n)) : 0;
 }
 
 int kernel_source_fd(struct kernel_source *k)
@@ -535,7 +548,7 @@ int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
 		d[i] = sum - k->counters[i];
 		k->counters[i] = sum;
 	}
-	ret->ended_lost = d[LS_C_RING_FULL];
+	ret->ended_lost = d[LS_C_RING_FULL] + kernel_ended_lost(&k->kept);
 	ret->not_tracked = d[LS_C_NO_STORAGE];
 	ret->torn = d[LS_C_TORN];
 	ret->edges = d[LS_C_EVENTS_LOST];

@@ -58,6 +58,9 @@ typedef int (*kernel_sample_fn)(void *arg, const struct loop_sample *s);
 /* One walk over all observed threads, then what ended since the last one. A negative return of fn ends it. */
 int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
 
+/* Takes what ended out of the kernel's buffer, which is small, for the next snapshot: each second will do. */
+int kernel_source_take_ended(struct kernel_source *k, struct fault *f);
+
 /* Readable when slow ticks wait to be taken by kernel_source_poll(), or more turns than may wait; -1 where none can come. Turns
  * do not wake: who asked for them polls each 20 to 50 ms. One call takes a bounded number. */
 int kernel_source_fd(struct kernel_source *k);

@@ -14,6 +14,7 @@
 #include "source/kernel_budget.h"
 #include "source/kernel_cost.h"
 #include "source/kernel_edges.h"
+#include "source/kernel_ended.h"
 #include "source/kernel_sampling.h"
 #include "source/kernel_stream.h"
 #include "source/kernel_ticks.h"
@@ -33,6 +34,7 @@ struct kernel_source {
 	struct kernel_source_options o; /* but for the PIDs */
 	struct loopscope_bpf *skel;
 	struct ring_buffer *ended, *events;
+	struct kernel_ended kept; /* since the last snapshot */
 	struct bpf_link *links[MAX_PROGRAMS];
 	size_t n_links;
 	struct bpf_link *walks[N_WALKS][MAX_PID_LINKS];
