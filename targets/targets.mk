@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 600
 CODEC_MB_S := 20
 
 SERIAL_MODEL_SRC := $(sort $(wildcard user/model/board*.c)) user/model/clock.c user/model/hist.c user/model/record.c
-SERIAL_SRC := user/source/serial.c $(filter-out %_port.c %_tty.c %_command.c,$(wildcard user/source/serial_*.c)) $(SERIAL_MODEL_SRC) \
+SERIAL_SRC := user/source/serial.c $(filter-out %_port.c %_tty.c %_tcp.c %_command.c,$(wildcard user/source/serial_*.c)) $(SERIAL_MODEL_SRC) \
 	$(CODEC_SRC)
 SERIAL_DEPS := $(SERIAL_SRC) $(CODEC_DEPS) $(wildcard user/source/serial*.h user/model/*.h)
 SERIAL_DATA := $(filter-out %.board.bin %.host.bin,$(sort $(wildcard tests/data/serial/*.bin)))

@@ -122,7 +122,7 @@ struct board {
 
 	struct task tasks[BOARD_TASKS_MAX];
 	uint16_t index[TASK_INDEX_SIZE]; /* 1 + number of the task, 0 free */
-	unsigned n_tasks;
+	unsigned n_tasks, free_from; /* free_from: no slot below it is free */
 	struct task_record records[BOARD_TASKS_MAX];
 };
 

@@ -44,24 +44,30 @@ struct task *board_task_find(struct board *b, enum board_class class, uint32_t i
 	return NULL;
 }
 
+/* Ten KiB each, and most are empty: those are not written. */
+static void clear(struct hist *h)
+{
+	if (h && h->n)
+		hist_reset(h);
+}
+
 static struct task *task_new(struct board *b, enum board_class class, uint32_t id)
 {
 	struct hist *run, *ready;
 	struct task *t;
-	unsigned n = 0;
+	unsigned n = b->free_from;
 
 	if (b->n_tasks == BOARD_TASKS_MAX)
 		return NULL;
 	while (b->tasks[n].used)
 		n++;
+	b->free_from = n + 1;
 	t = &b->tasks[n];
 	run = t->run; /* of the slot's last tenant: the memory is used again */
 	ready = t->ready;
 	*t = (struct task){ .used = true, .class = class, .id = id, .run = run, .ready = ready };
-	if (run)
-		hist_reset(run);
-	if (ready)
-		hist_reset(ready);
+	clear(run);
+	clear(ready);
 	t->kind = class == BOARD_ISR ? TASK_ISR : TASK_RUNS;
 	t->last_t = b->now;
 	t->reported.t = b->interval_t;
@@ -83,7 +89,8 @@ struct task *board_task(struct board *b, enum board_class class, uint32_t id)
 	return t;
 }
 
-void board_task_gone(struct board *b, struct task *t)
+/* All but its entry in the index. */
+static void leave(struct board *b, struct task *t)
 {
 	if (b->cur == t) {
 		board_leave(b, true);
@@ -100,6 +107,11 @@ void board_task_gone(struct board *b, struct task *t)
 	t->use = 0;
 	t->open = t->is_ready = false;
 	t->gone = true;
+}
+
+void board_task_gone(struct board *b, struct task *t)
+{
+	leave(b, t);
 	index_rebuild(b);
 }
 
@@ -142,7 +154,8 @@ void board_tasks_forget(struct board *b)
 {
 	for (unsigned n = 0; n < BOARD_TASKS_MAX; n++)
 		if (b->tasks[n].used && !b->tasks[n].gone)
-			board_task_gone(b, &b->tasks[n]);
+			leave(b, &b->tasks[n]);
+	memset(b->index, 0, sizeof(b->index)); /* nobody is left to be found */
 }
 
 void board_tasks_next_interval(struct board *b)
@@ -155,13 +168,13 @@ void board_tasks_next_interval(struct board *b)
 		if (t->gone) {
 			t->used = false;
 			b->n_tasks--;
+			if (n < b->free_from)
+				b->free_from = n;
 			continue;
 		}
 		t->runs = t->busy = t->waited = t->alive = t->left_out = t->hogs = 0;
-		if (t->run)
-			hist_reset(t->run);
-		if (t->ready)
-			hist_reset(t->ready);
+		clear(t->run);
+		clear(t->ready);
 	}
 }
 

@@ -3,7 +3,7 @@
 #include "model/clock.h"
 
 #include <math.h>
-#include <string.h>
+#include <stddef.h>
 
 #define NS 1000000000ull
 #define LIMIT_NS (INT64_MAX / 8) /* 36 years: keeps all differences below within 64 bits */
@@ -59,8 +59,10 @@ uint64_t counter_unwrap(struct counter *c, uint64_t raw, unsigned bits, uint64_t
 
 void board_clock_reset(struct board_clock *c)
 {
-	memset(c, 0, sizeof(*c));
+	/* The points beyond n are never looked at: a board that is reset again and again is not to clear them each time. */
+	c->one_way.n = c->pings.n = 0;
 	c->one_way.stretch_ns = c->pings.stretch_ns = CLOCK_STRETCH_NS;
+	c->n_one_way = c->n_pings = 0;
 }
 
 /* Which of two points in one stretch is worth keeping. */
