@@ -98,6 +98,19 @@ Test(slow_sums, kind_what_and_stack_tell_causes_apart)
 	slow_sums_free(s);
 }
 
+Test(slow_sums, a_newline_in_a_name_makes_no_frame_of_it)
+{
+	struct slow_sums *s = new_sums();
+	const struct slow_cause causes[] = { cause(CAUSE_CPU, 1, "a\nb", NULL, NULL), cause(CAUSE_CPU, 2, "a", "b", NULL),
+					     cause(CAUSE_CPU, 4, "a", "b\nc", NULL), cause(CAUSE_CPU, 8, "a", "b", "c") };
+	size_t n;
+
+	add(s, 15, causes, 4);
+	slow_sums_list(s, &n);
+	cr_assert_eq(n, 4u);
+	slow_sums_free(s);
+}
+
 Test(slow_sums, what_it_keeps_is_its_own)
 {
 	struct slow_sums *s = new_sums();

@@ -9,9 +9,7 @@
 
 #include "lib/cleanup.h"
 
-/* The key is one string: kind, what and frames, separated by a byte that no name contains once read. */
-#define SEPARATOR '\n'
-
+/* The key: kind, what and frames, each with its NUL, the only byte that no name contains. */
 struct sum {
 	char *key;
 	char *what;
@@ -60,17 +58,16 @@ void slow_sums_free(struct slow_sums *s)
 	free(s);
 }
 
-static char *make_key(const struct slow_cause *c)
+static char *make_key(const struct slow_cause *c, size_t *ret_size)
 {
 	char *key = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&key, &size);
+	FILE *out = open_memstream(&key, ret_size);
 
 	if (!out)
 		return NULL;
-	fprintf(out, "%d%c%s", c->kind, SEPARATOR, c->what);
+	fprintf(out, "%d%c%s%c", c->kind, '\0', c->what, '\0');
 	for (size_t i = 0; i < c->stack.n; i++)
-		fprintf(out, "%c%s", SEPARATOR, c->stack.frame[i]);
+		fprintf(out, "%s%c", c->stack.frame[i], '\0');
 	if (fclose(out)) {
 		free(key);
 		return NULL;
@@ -98,7 +95,7 @@ static int copy_stack(struct sum *u, const struct stack_names *from)
 	return 0;
 }
 
-static struct sum *add_sum(struct slow_sums *s, char *key, const struct slow_cause *c)
+static struct sum *add_sum(struct slow_sums *s, char *key, size_t size, const struct slow_cause *c)
 {
 	struct sum *u = calloc(1, sizeof(*u));
 
@@ -113,19 +110,20 @@ static struct sum *add_sum(struct slow_sums *s, char *key, const struct slow_cau
 		return NULL;
 	}
 	u->out = (struct slow_sum){ .kind = c->kind, .what = u->what, .stack = u->stack.n ? &u->stack : NULL };
-	HASH_ADD_KEYPTR(hh, s->sums, u->key, strlen(u->key), u);
+	HASH_ADD_KEYPTR(hh, s->sums, u->key, size, u);
 	return u;
 }
 
 static int add_cause(struct slow_sums *s, const struct slow_cause *c)
 {
 	static const struct slow_cause other = { .kind = CAUSE_OTHER, .what = "(further causes)" };
-	char *key = make_key(c);
+	size_t size = 0;
+	char *key = make_key(c, &size);
 	struct sum *u;
 
 	if (!key)
 		return -ENOMEM;
-	HASH_FIND(hh, s->sums, key, strlen(key), u);
+	HASH_FIND(hh, s->sums, key, size, u);
 	if (!u && HASH_COUNT(s->sums) >= SLOW_SUMS_MAX && c->what != other.what) {
 		struct slow_cause rest = other;
 
@@ -136,7 +134,7 @@ static int add_cause(struct slow_sums *s, const struct slow_cause *c)
 	if (u)
 		free(key);
 	else
-		u = add_sum(s, key, c);
+		u = add_sum(s, key, size, c);
 	if (!u)
 		return -ENOMEM;
 	u->out.us += c->us;
