@@ -25,7 +25,7 @@ static enum budget_verdict look(struct scene *s, double budget, size_t n, const 
 	enum budget_verdict v;
 
 	s->now += LOOK_NS;
-	kernel_budget_begin(&s->b, budget);
+	kernel_budget_begin(&s->b, budget, s->now);
 	for (size_t i = 0; i < n; i++) {
 		struct ls_pulse p = { .now_ns = s->now, .start_boottime_ns = 7, .tid = (uint32_t)i + 1, .waits = s->waits[i] += more[i] };
 
@@ -145,6 +145,19 @@ Test(kernel_budget, a_calm_minute_is_forgiven)
 		cr_assert_eq(look_at_one(&s, 0), BUDGET_GO_ON);
 	until(&s, BUDGET_LET_GO, 2 * PER_LOOK);
 	cr_assert_eq(until(&s, BUDGET_TRY_AGAIN, 0), 5000000000ull);
+	kernel_budget_free(&s.b);
+}
+
+Test(kernel_budget, tried_again_also_where_all_loops_have_ended)
+{
+	struct scene s = begun;
+	uint64_t none = 0, from;
+
+	until(&s, BUDGET_LET_GO, 2 * PER_LOOK);
+	from = s.now;
+	while (look(&s, BUDGET, 0, &none) != BUDGET_TRY_AGAIN)
+		cr_assert_leq(s.now - from, 5000000000ull);
+	cr_assert_eq(s.now - from, 5000000000ull);
 	kernel_budget_free(&s.b);
 }
 

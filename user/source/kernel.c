@@ -21,6 +21,14 @@
 #define BATCH_FULL (-ECANCELED)
 #define STREAM_BYTES (1u << 24) /* a second and more of 200,000 turns a second */
 
+static uint64_t monotonic_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Kernels before 5.18 don't hand prev_state to sched_switch: see bpf/core_fixes.h. */
 static bool switch_has_prev_state(const struct btf *btf)
 {
@@ -487,7 +495,7 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 
 	if (!k->measuring)
 		return 0;
-	kernel_budget_begin(&k->budget, k->o.budget);
+	kernel_budget_begin(&k->budget, k->o.budget, monotonic_ns());
 	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
 	kernel_stream_pulsed(&k->stream);
 	if (err)
@@ -506,7 +514,6 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 int kernel_source_drain(struct kernel_source *k, struct fault *f)
 {
 	struct kernel_losses lost;
-	struct timespec now;
 	int err = 0;
 
 	if (k->o.stream)
@@ -520,10 +527,8 @@ int kernel_source_drain(struct kernel_source *k, struct fault *f)
 	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
 	if (!err)
 		err = kernel_source_losses(k, &lost);
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (!err)
-		err = kernel_stream_rest(&k->stream, k->counters[LS_C_EVENTS_LOST],
-					 (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
+		err = kernel_stream_rest(&k->stream, k->counters[LS_C_EVENTS_LOST], monotonic_ns());
 	return err ? fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err)) : 0;
 }
 

@@ -22,8 +22,9 @@ struct paying {
 	UT_hash_handle hh;
 };
 
-void kernel_budget_begin(struct kernel_budget *b, double budget)
+void kernel_budget_begin(struct kernel_budget *b, double budget, uint64_t now_ns)
 {
+	b->now_ns = now_ns;
 	b->budget = budget;
 	b->round++;
 	b->exceeded = false;
@@ -34,7 +35,6 @@ void kernel_budget_pulse(struct kernel_budget *b, const struct ls_pulse *p, doub
 	struct paying_id id = { .start_ns = p->start_boottime_ns, .tid = p->tid };
 	struct paying *l;
 
-	b->now_ns = p->now_ns;
 	/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): uthash reads the key, which is whole, by bytes */
 	HASH_FIND(hh, b->loops, &id, sizeof(id), l);
 	if (!l) {

@@ -20,7 +20,7 @@ struct kernel_budget {
 	struct paying *loops;
 	double budget; /* share; 0: no limit */
 	unsigned round;
-	uint64_t now_ns; /* latest pulse */
+	uint64_t now_ns; /* of this look */
 	bool exceeded;
 	uint64_t paused_at_ns, pause_ns, resumed_at_ns;
 };
@@ -31,7 +31,8 @@ enum budget_verdict {
 	BUDGET_TRY_AGAIN,
 };
 
-void kernel_budget_begin(struct kernel_budget *b, double budget);
+/* now_ns: monotonic. Time goes on also where no loop is left to look at. */
+void kernel_budget_begin(struct kernel_budget *b, double budget, uint64_t now_ns);
 void kernel_budget_pulse(struct kernel_budget *b, const struct ls_pulse *p, double wait_cost_ns);
 enum budget_verdict kernel_budget_end(struct kernel_budget *b, bool attached);
 void kernel_budget_free(struct kernel_budget *b);
