@@ -33,7 +33,7 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 {
 	__u64 now = bpf_ktime_get_ns();
 	struct ls_thread *t = thread_of(p, now);
-	struct ls_turn turn = {};
+	struct ls_turn turn; /* set and read only where ls_stream is set */
 	struct ls_ticks *k;
 	__u64 start, blocked, since;
 	int own, was, home;
@@ -233,6 +233,7 @@ int ls_sample(void *ctx)
 {
 	struct task_struct *p = bpf_get_current_task_btf();
 	struct ls_ticks *k = ticks_of(p);
+	__s32 stack;
 	__u64 now;
 
 	if (!k || !ls_slow_ns || !k->tick.start_ns || k->call == LS_CALL_OWN)
@@ -240,7 +241,9 @@ int ls_sample(void *ctx)
 	now = bpf_ktime_get_ns();
 	if (now - k->tick.start_ns < ls_slow_ns / 4)
 		return 0;
-	ticks_sample(k, take_stack(ctx, k, now));
+	stack = take_stack(ctx, k, now);
+	if (!ticks_sample(k, stack) && stack != LS_NO_STACK) /* that it could not be taken is counted already */
+		count(LS_C_STACK_LOST);
 	return 0;
 }
 

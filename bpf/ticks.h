@@ -280,7 +280,7 @@ ACCT_FN int ticks_cause(struct ls_ticks *k, const struct ls_cause *c, __u64 ns)
 	return 0;
 }
 
-/* A stack sampled while the tick computes. */
+/* A stack sampled while the tick computes. Returns whether there was room to remember it; its time is told without a stack if not. */
 ACCT_FN int ticks_sample(struct ls_ticks *k, __s32 stack)
 {
 	if (!k)
@@ -294,11 +294,11 @@ ACCT_FN int ticks_sample(struct ls_ticks *k, __s32 stack)
 			q->count = 1;
 			if (i + 1 < LS_SAMPLES)
 				k->tick.samples[i + 1].count = 0;
-			return 0;
+			return 1;
 		}
 		if (q->stack == stack) {
 			q->count++;
-			return 0;
+			return 1;
 		}
 	}
 	return 0;

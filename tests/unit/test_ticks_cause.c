@@ -161,11 +161,12 @@ Test(ticks_cause, samples_are_counted_by_stack_and_none_is_forgotten)
 		ticks_sample(&l->k, 5);
 	ticks_sample(&l->k, LS_NO_STACK);
 	for (int32_t i = 0; i < LS_SAMPLES + 4; i++)
-		ticks_sample(&l->k, 100 + i);
-	cr_assert_eq(l->k.tick.n_samples, 10u + 1u + LS_SAMPLES + 4u);
-	cr_assert_eq(l->k.tick.samples[0].count, 10u);
+		cr_assert_eq(ticks_sample(&l->k, 100 + i), i < LS_SAMPLES - 2, "stack %d", i);
+	cr_assert_eq(ticks_sample(&l->k, 5), 1, "one that is known has its place");
+	cr_assert_eq(l->k.tick.n_samples, 10u + 1u + LS_SAMPLES + 4u + 1u);
+	cr_assert_eq(l->k.tick.samples[0].count, 11u);
 	cr_assert_eq(l->k.tick.samples[1].stack, LS_NO_STACK);
 	for (int i = 0; i < LS_SAMPLES; i++)
 		kept += l->k.tick.samples[i].count;
-	cr_assert_eq(kept, 10u + LS_SAMPLES - 1u);
+	cr_assert_eq(kept, 11u + LS_SAMPLES - 1u);
 }
