@@ -160,7 +160,7 @@ $(BUILD)/compile_commands.json: Makefile $(LIB_SRC) user/main.c
 	  "$$(printf '%s' '$(subst ','\'',$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL))' | sed 's/["\\]/\\&/g') -c $$f"; sep=','; done; echo ']'; } > $@
 
 # --- tests ------------------------------------------------------------------------------------------------------------
-.PHONY: unit test test-only demo deps bench lint sanitize
+.PHONY: unit test test-only demo deps bench soak lint sanitize
 unit: $(BUILD)/unit-tests
 $(BUILD)/unit-tests: $(UNIT_OBJ) $(BUILD)/libloopscope.a
 	$(call msg,LINK,$@)
@@ -191,6 +191,13 @@ bench:
 	$(Q).ci/deps build test bench
 	$(Q)+$(STAGE) all loopers
 	$(Q)MAKEFLAGS= BUILD=$(BUILD) tests/bench/run
+
+# What make test shows in short, for as long as it takes: SOAK is how often each kind of edge is attached and left.
+soak:
+	$(Q).ci/deps build test
+	$(Q)+$(STAGE) all loopers
+	$(Q)MAKEFLAGS= BUILD=$(BUILD) SOAK=$(or $(SOAK),200) tests/run --only live -k edges.Survival
+	$(Q)MAKEFLAGS= BUILD=$(BUILD) SOAK=$(or $(SOAK),200) tests/run --only live -k slow.Stalled
 
 lint:
 	$(Q).ci/deps build lint
@@ -226,6 +233,6 @@ clean:
 
 help:
 	@sed -n '1,/^$$/s/^# \{0,1\}//p' Makefile
-	@echo 'Also: unit, test-only, sanitize, bench, lint, deps, install, uninstall (PREFIX=, DESTDIR=), clean.'
+	@echo 'Also: unit, test-only, sanitize, soak, bench, lint, deps, install, uninstall (PREFIX=, DESTDIR=), clean.'
 
 -include $(LIB_OBJ:.o=.d) $(MAIN_OBJ:.o=.d) $(UNIT_OBJ:.o=.d) $(BPF_OBJ:.o=.d)

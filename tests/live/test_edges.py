@@ -19,7 +19,8 @@ LET_GO_S = 1.0
 CLOSED_S = 2.0  # until then the kernel, closing one probe after the other, still takes its slow path
 # The kernel takes a grace period for each tracepoint that it lets go, one after the other: up to seconds while its CPUs are busy.
 ATTACHES = {"sched": 8, "tracepoint": 3, "uprobe": 3}
-KILLS = 10
+SOAK = int(os.environ.get("SOAK") or 0)  # `make soak`: so many rounds of each kind
+KILLS = SOAK // 4 if SOAK else 10
 KINDS = ("tracepoint", "uprobe", "sched")
 DETACHED_S = 90
 
@@ -149,21 +150,29 @@ class Survival(LiveTest):
     def arguments(self, pids, kind):
         return ["attach", *(a for p in pids for a in ("-p", p)), "-o", "json", "--edges", kind]
 
-    def test_attached_and_detached(self):
+
+@cases({kind: ({kind: SOAK},) for kind in ATTACHES} if SOAK else {"every_kind": (ATTACHES,)})
+class SurvivalAttached(Survival):
+    def check(self, rounds):
         pids = self.targets()
-        for kind, times in ATTACHES.items():
+        for kind, times in rounds.items():
+            begun = time.monotonic()
             for _ in range(times):
                 observer = self.observe(*self.arguments(pids, kind), "-d", "20ms")
                 self.assertEqual(observer.wait_exit(DETACHED_S), 0, observer.errors)
+            self.note("%s: %d times, %.2f s each" % (kind, times, (time.monotonic() - begun) / times))
         self.check_unharmed()
 
+
+class SurvivalKilled(Survival):
     def test_observer_killed(self):
         pids = self.targets()
-        chance = random.Random(1)
+        chance = random.Random(SOAK)
         for i in range(KILLS):
             observer = self.observe(*self.arguments(pids, KINDS[i % len(KINDS)]), "-i", "50ms")
             time.sleep(chance.uniform(0, 0.8))  # any moment: while it starts, too
             observer.process.kill()
             observer.wait_exit(DETACHED_S)  # the kernel lets go of the same links, as slowly
             time.sleep(0.02)
+        self.note("killed %d times" % KILLS)
         self.check_unharmed()
