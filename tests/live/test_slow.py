@@ -2,9 +2,10 @@
 """A slow tick says what made it slow: the right part, the right call with its file or peer, the right functions on the stack."""
 import os
 import re
+import socket
 import subprocess
 
-from harness import LOOPERS, PYTHON, READY, cases, free_port, require_program
+from harness import LOOPERS, PYTHON, READY, cases, free_port, require_program, require_python_module
 from test_ticks import TickTest
 
 THRESHOLD_MS = 50
@@ -18,6 +19,21 @@ def on_sleep():
     loop.call_later(0.05, on_sleep)
 loop = asyncio.new_event_loop()
 loop.call_soon(on_sleep)
+loop.call_later(0.3, print, "ready", os.getpid())
+sys.stdout.reconfigure(line_buffering=True)
+loop.run_forever()
+"""
+
+# A client of a database that blocks, called from a loop that must not: with a timeout, it polls its socket.
+CLIENT = """
+import asyncio, os, sys, redis
+client = redis.Redis(port=%d, socket_timeout=5)
+client.ping()
+def on_query():
+    client.blpop("none", 0.1)
+    loop.call_later(0.05, on_query)
+loop = asyncio.new_event_loop()
+loop.call_soon(on_query)
 loop.call_later(0.3, print, "ready", os.getpid())
 sys.stdout.reconfigure(line_buffering=True)
 loop.run_forever()
@@ -182,6 +198,38 @@ class Blocked(BlockedTest):
         self.end(observer)
 
 
+class Asked(BlockedTest):
+    """Libraries that ask others: the call below is their own, and who has not answered is named."""
+
+    def check_asked(self, tick, what, us):
+        c = tick["causes"][0]
+        self.note("%s %.1f ms: %s%s" % (c["what"], c["us"] / 1e3, " < ".join(c["stack"]), " ..." if c["stack_incomplete"] else ""))
+        self.assertEqual(c["kind"], "syscall")
+        self.assertEqual(c["what"], what)
+        self.assertIn("poll", c["stack"][0])
+        self.assertGreaterEqual(c["us"], us)
+
+    def test_getaddrinfo(self):
+        """The C library's own resolver; its name server never answers."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("127.0.0.1", 0))
+            port = server.getsockname()[1]
+            for t in self.slow_of("resolve", "-r", port):
+                self.check_asked(t, "poll(1 fd: udp 127.0.0.1:%d)" % port, 0.95e6)
+            self.assertGreater(len(server.recv(512)), 12, "it was asked")
+
+    def test_redis_client(self):
+        require_python_module("redis")
+        port = self.redis()
+        program = self.start([PYTHON, "-c", CLIENT % port], READY)
+        observer = self.attached(program.pid, "-i", "60s", "-o", "json")
+        ticks = self.until_slow(observer, program.pid, 2)
+        self.end(observer)
+        for t in ticks:
+            self.assertEqual(t["runtime"], "asyncio")
+            self.check_asked(t, "poll(1 fd: tcp 127.0.0.1:%d)" % port, 0.095e6)
+
+
 class Stripped(BlockedTest):
     def test_module_and_offset(self):
         """Without symbols: the module and an offset in it, never garbage."""
@@ -200,7 +248,12 @@ class Stripped(BlockedTest):
         self.end(observer)
 
 
-@cases({"1.5s": ("1500ms", 1.5), "4s": ("4s", 4)})
+STALLS = {"1.5s": ("1500ms", 1.5), "4s": ("4s", 4)}
+if os.environ.get("SOAK"):
+    STALLS["10s"] = ("10s", 10)
+
+
+@cases(STALLS)
 class Stalled(SlowTest):
     def check(self, length, seconds):
         """A stall is told while it lasts, and again at its end."""

@@ -16,6 +16,7 @@
  * many    | ten callbacks, each of its own fd, that burn a tenth of -b each
  * busy    | burns -b in burn_here(), called by on_busy()
  * sleep   | sleeps for -b in on_sleep(); likewise on_fsync, on_flock (held by a thread), on_futex (held by a thread)
+ * resolve | on_resolve(): getaddrinfo() asks the name server at 127.0.0.1, port -r, once; gives up after a second
  * read    | on_read(): waits -b for the answer of the redis at 127.0.0.1, port -r; on_poll() likewise, by a nested poll
  *
  * Built with frame pointers. A call goes through a function of its own: libc's wrappers set up no frame, so that their caller's
@@ -27,8 +28,10 @@
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <math.h>
+#include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,6 +298,34 @@ static NAMED void on_poll(struct ticker *t)
 	KEEP_FRAME();
 }
 
+/* The resolver of this thread is told whom to ask: what /etc/resolv.conf says is the machine's. */
+static void set_resolver(struct ticker *t)
+{
+	if (res_init())
+		die("res_init: %s", strerror(errno));
+	_res.nsaddr_list[0] = (struct sockaddr_in){
+		.sin_family = AF_INET, .sin_port = htons((uint16_t)t->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	_res.nscount = 1;
+	_res.retrans = 1;
+	_res.retry = 1;
+}
+
+static NAMED void call_getaddrinfo(void)
+{
+	struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found = NULL;
+
+	if (!getaddrinfo("nobody.invalid.", "80", &hints, &found))
+		die("a name was found that nobody has told");
+	KEEP_FRAME();
+}
+
+static NAMED void on_resolve(struct ticker *t)
+{
+	(void)t;
+	call_getaddrinfo();
+	KEEP_FRAME();
+}
+
 /* --- the loop ------------------------------------------------------------------------------------------------------- */
 
 static void watch_fd(struct ticker *t, int fd)
@@ -340,6 +371,7 @@ static const struct kind kinds[] = {
 	{"uniform", NULL, tick_uniform},    {"bimodal", NULL, tick_bimodal},	 {"tail", NULL, tick_tail},
 	{"rate", prepare_rate, tick_exact}, {"many", prepare_many, tick_many},	 {"busy", NULL, on_busy},
 	{"sleep", NULL, on_sleep},	    {"fsync", open_file, on_fsync},	 {"flock", prepare_flock, on_flock},
+	{"resolve", set_resolver, on_resolve},
 	{"spin", NULL, nothing},	    {"futex", start_holder, on_futex},  {"read", connect_redis, on_read},	 {"poll", connect_redis, on_poll},
 };
 
