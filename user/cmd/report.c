@@ -13,6 +13,7 @@
 #include "lib/options.h"
 #include "model/loop_filter.h"
 #include "model/slow_sums.h"
+#include "sink/diff.h"
 #include "sink/html.h"
 #include "sink/perfetto.h"
 #include "sink/vcd.h"
@@ -24,7 +25,7 @@ static const char *const formats[] = { "table", "json", "folded", "html", "perfe
 struct report_config {
 	struct report_wishes wishes;
 	int format;
-	const char *columns;
+	const char *columns, *other;
 };
 
 #define AT(field) offsetof(struct report_config, field)
@@ -49,6 +50,9 @@ static const struct opt_spec specs[] = {
 	  "several, one has to match", .check = loop_filter_check },
 	{ 0, "exclude", OPT_STRINGS, AT(wishes.exclude), "WHAT=PATTERN", "no loops that match this, written likewise",
 	  .check = loop_filter_check },
+	{ 0, "diff", OPT_STRING, AT(other), "OTHER",
+	  "what differs in the recording OTHER, made after a change, by more than either varies in itself: load, ticks, where slow ones spent "
+	  "their time", NULL, 0, 0, 0 },
 	{ 0, "columns", OPT_STRING, AT(columns), "LIST",
 	  "columns of the table: names, separated by commas; +NAME adds to the default; all. '--columns help' lists them", NULL, 0, 0, 0 },
 	{ 0 },
@@ -61,7 +65,8 @@ static const struct opt_usage usage = {
 		 "but to read the file, which may still be written to.",
 	.examples = "  loopscope report run.lsr                          as attach would have printed it\n"
 		    "  loopscope report run.lsr -o html >run.html        look at it\n"
-		    "  loopscope report run.lsr --from -30s -n node -o json\n",
+		    "  loopscope report run.lsr --from -30s -n node -o json\n"
+		    "  loopscope report before.lsr --diff after.lsr      what has changed\n",
 	.max_operands = 1,
 };
 
@@ -161,6 +166,43 @@ static int report_whole(const struct report_config *c, struct recording *r, cons
 	return err ? err : writers[c->format](view, s, stdout, f);
 }
 
+/* --- two of them --- */
+
+static int look(const struct report_config *c, const char *path, struct report_progress *p, struct recording **ret,
+		struct report_select *ret_select, struct fault *f)
+{
+	int err = recording_open(path, ret, f);
+
+	if (!err)
+		err = report_select_make(&c->wishes, *ret, ret_select, f);
+	if (!err)
+		recording_set_progress(*ret, report_progress_step, p);
+	return err;
+}
+
+static int compare(const struct report_config *c, const char *path, struct fault *f)
+{
+	struct recording *before = NULL, *after = NULL;
+	struct report_select select_before = { 0 }, select_after = { 0 };
+	struct report_progress progress;
+	int err;
+
+	if (c->format != REPORT_TABLE)
+		return fault(f, -EINVAL, EXIT_USAGE, "report: --diff makes a table; leave out -o");
+	report_progress_begin(&progress);
+	err = look(c, path, &progress, &before, &select_before, f);
+	if (!err)
+		err = look(c, c->other, &progress, &after, &select_after, f);
+	if (!err)
+		err = diff_write(recording_view(before), &select_before.select, recording_view(after), &select_after.select, stdout, f);
+	report_progress_end(&progress);
+	report_select_free(&select_before);
+	report_select_free(&select_after);
+	recording_close(before);
+	recording_close(after);
+	return err == -EINTR ? fault(f, err, EXIT_FAILED, "interrupted: nothing is compared yet") : err;
+}
+
 static int report(const struct report_config *c, const char *path, struct fault *f)
 {
 	struct report_progress progress;
@@ -191,7 +233,7 @@ static int run(int argc, char **argv)
 	if (err == OPTIONS_HELP_SHOWN)
 		err = 0;
 	else if (!err && !observe_columns_help(c.columns))
-		err = operand < argc ? report(&c, argv[operand], &f) :
+		err = operand < argc ? (c.other ? compare : report)(&c, argv[operand], &f) :
 				       fault(&f, -EINVAL, EXIT_USAGE, "report: which recording? Give its file, as in 'loopscope report run.lsr'");
 	options_release(specs, &c);
 	return observe_exit(err, &f);

@@ -389,6 +389,11 @@ static int look_at_slow(void *arg, const struct recording_slow *s)
 	return 0;
 }
 
+struct recording_view *recording_view(struct recording *r)
+{
+	return &r->view;
+}
+
 int recording_look(struct recording *r, struct recording_view **ret, struct fault *f)
 {
 	const struct recording_select all = RECORDING_ALL;

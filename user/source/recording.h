@@ -25,7 +25,10 @@ void recording_set_progress(struct recording *r, recording_progress_fn fn, void 
 /* For whoever looks at the whole; lives as long as r. Reads all spans once, to know what lanes there are and how full. */
 int recording_look(struct recording *r, struct recording_view **ret, struct fault *f);
 
-/* Known without that. */
+/* The same without that pass: lanes know neither their reach nor their number of spans. */
+struct recording_view *recording_view(struct recording *r);
+
+/* Known without that, too. */
 const struct recording_host *recording_facts(const struct recording *r);
 const struct recording_source *recording_source_list(const struct recording *r, size_t *ret_n);
 const struct lane *recording_lane_list(const struct recording *r, size_t *ret_n); /* without reach and number of spans */
