@@ -144,6 +144,28 @@ class Queries(RecordTest):
                 self.assertRegex(line, r"^\$var wire 1 \S+ \S+ \$end$")
 
 
+class Differences(RecordTest):
+    def made(self, name, burn):
+        self.path = os.path.join(self.tmp, name + ".lsr")
+        program = self.ticker("-k", "busy", "-b", burn, "-p", "150ms", "-d", "60s")
+        self.alone(program)
+        self.go(program)
+        recorder = self.record("-p", program.pid, "-i", "450ms", "--slow", "10ms", "-d", "4s")
+        self.assertEqual(recorder.wait_exit(40), 0, recorder.errors)
+        program.kill()
+        return self.path
+
+    def test_a_callback_three_times_slower_is_at_the_top(self):
+        before, same, after = self.made("before", "30ms"), self.made("same", "30ms"), self.made("after", "90ms")
+        self.assertEqual(report(before, "--diff", same).stdout, b"no difference beyond noise\n")
+        said = report(before, "--diff", after).stdout.decode().splitlines()
+        self.note("; ".join(" ".join(line.split()) for line in said))
+        self.assertRegex(said[0], "^ticker ")
+        self.assertRegex(said[1], r"load +(1|2)\d\.\d\d% -> +(5|6)\d\.\d\d%")
+        functions = [line for line in said if " in " in line]
+        self.assertRegex(functions[0], "in (burn_here|on_busy)$")
+
+
 class Abrupt(RecordTest):
     REPETITIONS = int(os.environ.get("LOOPSCOPE_KILLS") or 4)
 
