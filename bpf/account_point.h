@@ -96,23 +96,6 @@ static __always_inline int acct_same_queue(const struct ls_thread *t, const stru
 	return t->home >= 0 && p->fd >= 0 && home->fd == p->fd && home->nr == p->nr && home->abi == p->abi;
 }
 
-static __always_inline int acct_is_at(const struct ls_point *q, const struct acct_place *p)
-{
-	return q->count && q->sp == p->sp && q->nr == p->nr && q->abi == p->abi;
-}
-
-static __always_inline void acct_visit(struct ls_thread *t, int row, const struct acct_place *p, __u64 now)
-{
-	struct ls_point *q = &t->points[row & (LS_POINTS - 1)];
-
-	q->fd = p->fd;
-	q->nfds = p->nfds;
-	q->last_ns = now;
-	if (q->count != ~0U)
-		q->count++;
-	t->last_point = row;
-}
-
 /* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
  * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's.
  * now: t->last_ns, which never goes back. */
@@ -124,10 +107,6 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 
 	if (!t || !p)
 		return 0;
-	if (t->home >= 0 && acct_is_at(&t->points[t->home & (LS_POINTS - 1)], p)) { /* nearly always, and soon found */
-		acct_visit(t, t->home, p, now);
-		return 1;
-	}
 	row = acct_point_row(t, p, now) & (LS_POINTS - 1);
 	q = &t->points[row];
 	if (acct_same_queue(t, p) && row != t->home) {
@@ -146,7 +125,12 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 		q->nr = p->nr;
 		q->abi = p->abi;
 	}
-	acct_visit(t, row, p, now);
+	q->fd = p->fd;
+	q->nfds = p->nfds;
+	q->last_ns = now;
+	if (q->count != ~0U)
+		q->count++;
+	t->last_point = row;
 	if (t->home < 0) {
 		t->home = row;
 		return 1;

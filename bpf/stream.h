@@ -47,8 +47,6 @@ static __always_inline void stream_send(struct task_struct *p, struct ls_ticks *
 /* The turn in progress, as far as it is known: of a tick, when it began. */
 static __always_inline void stream_turn(struct ls_turn *turn, const struct ls_ticks *k)
 {
-	turn->type = turn->seq = turn->tid = turn->tgid = turn->pad = 0;
-	turn->end_ns = turn->next_timeout_ns = 0;
 	turn->io_start_ns = k->io_ns;
 	turn->io_end_ns = k->call == LS_CALL_OWN ? 0 : k->tick.start_ns;
 	turn->timeout_ns = k->timeout_ns;
@@ -75,7 +73,7 @@ static __always_inline void stream_entered(struct task_struct *p, const struct l
 /* It is in its IO wait, and was not seen to enter it: when the tick before ended is not known. */
 static __always_inline void stream_entry_missed(struct task_struct *p, struct ls_ticks *k)
 {
-	struct ls_turn turn;
+	struct ls_turn turn = {};
 
 	if (!k->started)
 		return;
@@ -85,7 +83,7 @@ static __always_inline void stream_entry_missed(struct task_struct *p, struct ls
 
 static __always_inline void stream_stopped(struct task_struct *p, struct ls_ticks *k, __u64 now)
 {
-	struct ls_turn turn;
+	struct ls_turn turn = {};
 
 	stream_turn(&turn, k);
 	turn.end_ns = now;
