@@ -205,18 +205,10 @@ class Asked(BlockedTest):
         c = tick["causes"][0]
         self.note("%s %.1f ms: %s%s" % (c["what"], c["us"] / 1e3, " < ".join(c["stack"]), " ..." if c["stack_incomplete"] else ""))
         self.assertEqual(c["kind"], "syscall")
-        self.assertEqual(c["what"], what)
+        self.assertRegex(c["what"], what)
         self.assertIn("poll", c["stack"][0])
         self.assertGreaterEqual(c["us"], us)
-
-    def test_getaddrinfo(self):
-        """The C library's own resolver; its name server never answers."""
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-            server.bind(("127.0.0.1", 0))
-            port = server.getsockname()[1]
-            for t in self.slow_of("resolve", "-r", port):
-                self.check_asked(t, "poll(1 fd: udp 127.0.0.1:%d)" % port, 0.95e6)
-            self.assertGreater(len(server.recv(512)), 12, "it was asked")
+        return c["what"]
 
     def test_redis_client(self):
         require_python_module("redis")
@@ -226,7 +218,7 @@ class Asked(BlockedTest):
         ticks = self.until_slow(observer, program.pid, 2)
         self.end(observer)
         for t in ticks:
-            self.check_asked(t, "poll(1 fd: tcp 127.0.0.1:%d)" % port, 0.095e6)
+            self.check_asked(t, r"^poll\(1 fd: tcp 127\.0\.0\.1:%d\)$" % port, 0.095e6)
 
 
 class Stripped(BlockedTest):

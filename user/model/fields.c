@@ -51,7 +51,7 @@ static const char *event_word(int v)
 #define FLAG(member) FIELD(FIELD_FLAG, #member, member)
 #define TEXT(member) FIELD(FIELD_TEXT, #member, member)
 #define STRING(member) FIELD(FIELD_STRING, #member, member)
-#define HIST(member) FIELD(FIELD_HIST, #member, member)
+#define HIST(member) { .name = #member, .kind = FIELD_HIST, .offset = offsetof(RECORD, member) }
 #define WORD(name_, member, word_, words_) \
 	{ .name = (name_), .kind = FIELD_WORD, .offset = offsetof(RECORD, member), .word = (word_), .words = (words_) }
 
