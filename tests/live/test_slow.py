@@ -2,7 +2,6 @@
 """A slow tick says what made it slow: the right part, the right call with its file or peer, the right functions on the stack."""
 import os
 import re
-import socket
 import subprocess
 
 from harness import LOOPERS, PYTHON, READY, cases, free_port, require_program, require_python_module
