@@ -78,17 +78,21 @@ static __always_inline bool core_never_throttled(struct cfs_rq *q)
 	return bpf_core_field_exists(q->throttled_clock_self_time) && !q->throttled_clock_self_time && !q->throttled_clock_self;
 }
 
-/* For how long a task that is on a CPU has been, in the run queue's clock: from the bookkeeping behind /proc/PID/schedstat
- * (CONFIG_SCHED_INFO). 0 where that is off. */
+/* For how long a moment of the bookkeeping behind /proc/PID/schedstat (CONFIG_SCHED_INFO) has passed, in the clock of the task's run
+ * queue; 0 where there is none. */
+static __always_inline __u64 core_since(struct task_struct *p, __u64 then)
+{
+	__u64 now = BPF_CORE_READ(p, se.cfs_rq, rq, clock);
+
+	return then && now > then ? now - then : 0;
+}
+
+/* For how long a task that is on a CPU has been. */
 static __always_inline __u64 core_ran_ns(struct task_struct *p)
 {
-	__u64 arrived = 0, now;
-
 	if (!core_can_throttle() || !bpf_core_field_exists(p->sched_info.last_arrival))
 		return 0;
-	arrived = BPF_CORE_READ(p, sched_info.last_arrival);
-	now = BPF_CORE_READ(p, se.cfs_rq, rq, clock);
-	return arrived && now > arrived ? now - arrived : 0;
+	return core_since(p, BPF_CORE_READ(p, sched_info.last_arrival));
 }
 
 /* For how long a task has waited for a CPU, ever, without the wait in progress: the same bookkeeping. A plain load, as it is read
@@ -98,17 +102,13 @@ static __always_inline __u64 core_run_delay(struct task_struct *p)
 	return bpf_core_field_exists(p->sched_info.run_delay) ? p->sched_info.run_delay : 0;
 }
 
-/* For how long a task that is being switched in has been on its run queue: the same bookkeeping, which the switch's tracepoint comes
- * before. 0 where that is off. */
+/* For how long a task that is being switched in, or waits for it, has been on its run queue: the switch's tracepoint comes before the
+ * bookkeeping. */
 static __always_inline __u64 core_queued_ns(struct task_struct *p)
 {
-	__u64 queued = 0, now;
-
 	if (!core_can_throttle() || !bpf_core_field_exists(p->sched_info.last_queued))
 		return 0;
-	queued = BPF_CORE_READ(p, sched_info.last_queued);
-	now = BPF_CORE_READ(p, se.cfs_rq, rq, clock);
-	return queued && now > queued ? now - queued : 0;
+	return core_since(p, BPF_CORE_READ(p, sched_info.last_queued));
 }
 
 /* The CPU on whose run queue the task is: in thread_info since bcf9033e5449 (5.16) on x86, before in the task itself. */

@@ -53,7 +53,7 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	struct ls_cpu *ring = NULL;
 	struct ls_thread *t;
 	struct ls_snap *s;
-	__u64 clock = 0, delay;
+	__u64 clock = 0, delay = 0;
 	int tries;
 
 	if (!p || p->tgid == (int)ls_self_tgid) /* observed for a moment, to measure what an edge costs */
@@ -62,8 +62,8 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	s = bpf_map_lookup_elem(&ls_scratch, &room);
 	if (!t || !s)
 		return 0;
-	/* Before the sums, which must know of all of it. */
-	delay = core_run_delay(p) + (p->on_cpu ? 0 : core_queued_ns(p));
+	if (acct_on_cpu(t)) /* before the sums, which must know of all of it; most threads are asleep, and not asked */
+		delay = core_run_delay(p) + (p->on_cpu ? 0 : core_queued_ns(p));
 	for (tries = 0; tries < SNAPSHOT_TRIES; tries++)
 		if (copy_whole(&s->t, t))
 			break;
