@@ -39,7 +39,7 @@ static int advance(struct replay *p, enum row_kind k)
 	return err < 0 ? err : 0;
 }
 
-/* Room for one more. */
+/* Room for one more. NULL: there is none, and the array is as it was; else it has moved, whatever else is wrong. */
 static void *room(void *array, size_t n, size_t *cap, size_t size)
 {
 	void *p;
@@ -64,11 +64,12 @@ static int read_loops(struct replay *p, int64_t interval, struct interval *iv)
 		struct loop_record *rec = room(p->loop_records, n, &p->loop_cap, sizeof(*rec));
 		uint32_t lane;
 
+		if (rec)
+			p->loop_records = rec;
 		if (!rec || n == RECORDING_LOOPS_MAX || !rec_lane_index(p->r, sqlite3_column_int64(p->loops, 1), &lane)) {
 			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
 			break;
 		}
-		p->loop_records = rec;
 		if (!rec_wants(p->sel, lane))
 			continue;
 		rec += n;
@@ -105,11 +106,12 @@ static int read_tasks(struct replay *p, int64_t interval, struct interval *iv)
 		struct task_record *rec = room(p->task_records, n, &p->task_cap, sizeof(*rec));
 		uint32_t lane;
 
+		if (rec)
+			p->task_records = rec;
 		if (!rec || n == RECORDING_LOOPS_MAX || !rec_lane_index(p->r, sqlite3_column_int64(p->tasks, 0), &lane)) {
 			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
 			break;
 		}
-		p->task_records = rec;
 		if (!wants_task(p, lane))
 			continue;
 		rec += n;
@@ -134,11 +136,12 @@ static int read_states(struct replay *p, int64_t interval, uint32_t source, stru
 	while ((err = rec_step(p->r, p->states, p->f)) == 1) {
 		struct source_record *rec = room(p->source_records, n, &p->source_cap, sizeof(*rec));
 
+		if (rec)
+			p->source_records = rec;
 		if (!rec || n == RECORDING_SOURCES_MAX) {
 			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
 			break;
 		}
-		p->source_records = rec;
 		rec += n;
 		*rec = (struct source_record){ .source = p->r->sources[source].pub.kind };
 		err = row_fault(p, rec_row_fields(p->states, 0, &source_fields, rec, &p->arena));
