@@ -221,6 +221,7 @@ static const char *wait_colour(const struct loop_record *r)
 
 #define AT(field) .offset = offsetof(struct loop_record, field)
 #define SHARE(f) .unit = "%", .text = share_text, AT(f), .flags = COLUMN_RIGHT
+#define HOST_SHARE(f) .unit = "%", .text = share_text, AT(f), .flags = COLUMN_RIGHT | COLUMN_HOST
 #define RATE(f) .unit = "1/s", .text = rate_text, AT(f), .flags = COLUMN_RIGHT | COLUMN_IF_KNOWN
 #define TIME(fn, f) .unit = "time", .text = fn, AT(f), .flags = COLUMN_RIGHT | COLUMN_IF_KNOWN
 #define WIDTH(n) .min = (n), .width = (n), .max = (n)
@@ -229,25 +230,25 @@ static const char *wait_colour(const struct loop_record *r)
 const struct column columns[] = {
 	{ "time", "TIME", .unit = "time", .text = time_text, AT(ts), WIDTH(8),
 	  .help = "local time at the interval's end; leads the rows of a table that goes on" },
-	{ "pid", "PID", .unit = "", .text = id_text, AT(id.pid), .flags = COLUMN_RIGHT, WIDTH(7), .priority = 1,
+	{ "pid", "PID", .unit = "", .text = id_text, AT(id.pid), .flags = COLUMN_RIGHT | COLUMN_HOST, WIDTH(7), .priority = 1,
 	  .help = "process, in the root PID namespace" },
-	{ "tid", "TID", .unit = "", .text = id_text, AT(id.tid), .flags = COLUMN_RIGHT, WIDTH(7), .priority = 13,
+	{ "tid", "TID", .unit = "", .text = id_text, AT(id.tid), .flags = COLUMN_RIGHT | COLUMN_HOST, WIDTH(7), .priority = 13,
 	  .help = "thread, in the root PID namespace" },
 	{ "nspid", "NSPID", .unit = "", .text = count_text, AT(nspid), .flags = COLUMN_RIGHT, WIDTH(7),
 	  .help = "process, as its own container numbers it" },
-	{ "comm", "COMM", .unit = "", .text = comm_text, .min = 16, .width = 18, .max = 31, .priority = 2,
+	{ "comm", "COMM", .unit = "", .text = comm_text, .min = 15, .width = 18, .max = 31, .priority = 2,
 	  .help = "program's name, and /THREAD where the thread has another name" },
-	{ "runtime", "RUNTIME", .unit = "", .text = string_text, AT(runtime), .min = 9, .width = 9, .max = 16,
+	{ "runtime", "RUNTIME", .unit = "", .text = string_text, AT(runtime), .flags = COLUMN_IF_KNOWN, .min = 9, .width = 9, .max = 16,
 	  .priority = 7, .help = "who wrote the loop: libuv, asyncio, redis, ..." },
 	{ "load", "LOAD", SHARE(load), WIDTH(6), .priority = 3, .colour = load_colour,
 	  .help = "share of time in which the loop was not free: busy + wait" },
 	{ "busy", "BUSY", SHARE(busy), WIDTH(6), .priority = 4,
 	  .help = "its own use: on a CPU, or blocked inside a callback" },
-	{ "wait", "WAIT", SHARE(wait), WIDTH(6), .priority = 5, .colour = wait_colour,
+	{ "wait", "WAIT", HOST_SHARE(wait), WIDTH(6), .priority = 5, .colour = wait_colour,
 	  .help = "ready to run, but others had the CPU or its quota was used up" },
-	{ "idle", "IDLE", SHARE(idle), WIDTH(6), .priority = 6,
+	{ "idle", "IDLE", SHARE(idle), WIDTH(6), .priority = 8,
 	  .help = "asleep where it waits for work: headroom" },
-	{ "naive-load", "NAIVE", SHARE(naive_load), WIDTH(6), .priority = 8,
+	{ "naive-load", "NAIVE", HOST_SHARE(naive_load), WIDTH(6), .priority = 9,
 	  .help = "the load a clock inside the program would show; wrong where WAIT is not 0" },
 	{ "spin", "SPIN", .unit = "%", .text = share_text, AT(spin), .flags = COLUMN_RIGHT | COLUMN_IF_KNOWN, WIDTH(6),
 	  .priority = 19, .help = "part of BUSY spent in empty polls: not real load" },
@@ -261,11 +262,11 @@ const struct column columns[] = {
 	  .help = "part of WAIT: woken from the IO wait, not yet running" },
 	{ "wait-tick", "WAIT-TICK", SHARE(wait_tick), WIDTH(9),
 	  .help = "part of WAIT: preempted in callbacks, or woken from a block" },
-	{ "throttled", "THROTTLED", SHARE(throttled), WIDTH(9), .priority = 14,
+	{ "throttled", "THROTTLED", HOST_SHARE(throttled), WIDTH(9), .priority = 14,
 	  .help = "part of WAIT: the cgroup's CPU quota was used up" },
 	{ "io-waits", "WAITS/s", RATE(io_waits), WIDTH(7),
 	  .help = "IO waits, whether they slept or not" },
-	{ "io-sleeps", "SLEEPS/s", RATE(io_sleeps), WIDTH(8), .priority = 9,
+	{ "io-sleeps", "SLEEPS/s", RATE(io_sleeps), WIDTH(8), .priority = 11,
 	  .help = "IO waits in which the loop slept" },
 	{ "ticks", "TICKS/s", RATE(ticks), WIDTH(7),
 	  .help = "ticks: rounds of callbacks between two IO waits" },
@@ -281,15 +282,15 @@ const struct column columns[] = {
 	  .help = "99 of 100 IO waits took no longer" },
 	{ "io-max", "IO-MAX", TIME(io_text, io_us.max), WIDTH(7),
 	  .help = "the longest IO wait" },
-	{ "blocked-by", "BLOCKED-BY", .unit = "%", .text = blocked_by_text, .min = 17, .width = 17, .max = 22,
+	{ "blocked-by", "BLOCKED-BY", .unit = "%", .text = blocked_by_text, .flags = COLUMN_HOST, .min = 17, .width = 17, .max = 22,
 	  .priority = 10, .help = "what blocked callbacks most, with its share of time; - for nothing" },
-	{ "waited-for", "WAITED-FOR", .unit = "%", .text = waited_for_text, .min = 17, .width = 17, .max = 22,
-	  .priority = 11, .help = "who had the CPU most while it waited, with the share of time; (wake-up): nobody" },
-	{ "wait-point", "WAITPOINT", .unit = "", .text = wait_point_text, .min = 15, .width = 16, .max = 20,
+	{ "waited-for", "WAITED-FOR", .unit = "%", .text = waited_for_text, .flags = COLUMN_HOST, .min = 16, .width = 17, .max = 22,
+	  .priority = 6, .help = "who had the CPU most while it waited, with the share of time; (wake-up): nobody" },
+	{ "wait-point", "WAITPOINT", .unit = "", .text = wait_point_text, .flags = COLUMN_HOST, .min = 15, .width = 16, .max = 20,
 	  .priority = 12, .help = "where the loop waits for work: syscall(fd)" },
-	{ "observer-cost", "COST", .unit = "%", .text = cost_text, AT(observer_cost), .flags = COLUMN_RIGHT, WIDTH(6),
+	{ "observer-cost", "COST", .unit = "%", .text = cost_text, AT(observer_cost), .flags = COLUMN_RIGHT | COLUMN_HOST, WIDTH(6),
 	  .priority = 16, .help = "share of time that observing took from this loop" },
-	{ "lost", "LOST", .unit = "", .text = count_text, AT(lost), .flags = COLUMN_RIGHT, WIDTH(5), .priority = 15,
+	{ "lost", "LOST", .unit = "", .text = count_text, AT(lost), .flags = COLUMN_RIGHT | COLUMN_IF_ANY, WIDTH(5), .priority = 15,
 	  .help = "contradictions in its events: each may have misplaced a stretch of time" },
 	{ "edges", "EDGES", .unit = "", .text = edges_text, WIDTH(10),
 	  .help = "how begin and end of IO waits were found" },
@@ -331,4 +332,14 @@ const struct column *column_find(const char *name, size_t n)
 		if (same_name(columns[i].name, name, n) || same_name(columns[i].header, name, n))
 			return &columns[i];
 	return NULL;
+}
+
+const struct column *column_tid(void)
+{
+	return column_find("tid", 3);
+}
+
+const struct column *column_lost(void)
+{
+	return column_find("lost", 4);
 }

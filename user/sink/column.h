@@ -21,6 +21,8 @@ enum column_flags {
 	COLUMN_RIGHT = 1 << 0,     /* numbers */
 	COLUMN_KEEP_TAIL = 1 << 1, /* when cut, the end stays */
 	COLUMN_IF_KNOWN = 1 << 2,  /* by default only where the source knows it at all */
+	COLUMN_IF_ANY = 1 << 3,    /* by default only where some value is not 0 */
+	COLUMN_HOST = 1 << 4,      /* by default only where some loop is a process's: a board can't have it */
 };
 
 struct column {
@@ -46,6 +48,9 @@ extern const size_t n_columns;
 
 /* The column of the time, which leads the rows of a table that goes on. */
 const struct column *column_time(void);
+/* The thread's number, and the contradictions in a loop's events. */
+const struct column *column_tid(void);
+const struct column *column_lost(void);
 /* NULL when there is none. Case does not matter, nor whether '-' or '_' is used. name need not end after n bytes. */
 const struct column *column_find(const char *name, size_t n);
 

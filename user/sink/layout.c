@@ -4,7 +4,8 @@
  *
  * By default: first come the columns that must be there, then the core in order of priority as far as it fits at its
  * narrowest, then the core is given its full width, and only then do further columns get what is left. All are shown in
- * the order of columns[]. Columns that the user lists are shown in the order of the list.
+ * the order of columns[]. Columns that the user lists are shown in the order of the list. What no loop of the table can
+ * have is left out, and threads are numbered where processes have several of them.
  */
 #include "sink/layout.h"
 
@@ -19,6 +20,7 @@ struct candidate {
 	size_t full;  /* as wide as its contents ask for */
 	size_t width; /* given so far */
 	bool known;   /* some loop has a value */
+	bool any;     /* some loop has one that is not 0 */
 	bool taken;
 };
 
@@ -26,6 +28,7 @@ struct fitting {
 	struct candidate c[COLUMN_MAX]; /* as columns[] */
 	size_t left;                    /* of the terminal's width */
 	bool first;                     /* nothing taken yet: no gap needed */
+	bool host;                      /* some loop is a process's */
 };
 
 static size_t larger(size_t a, size_t b)
@@ -41,13 +44,14 @@ static size_t smaller(size_t a, size_t b)
 static void measure(const struct column *col, enum table_layout kind, const struct interval *iv, struct candidate *ret)
 {
 	size_t content = 0, full;
-	bool known = false;
+	bool known = false, any = false;
 	char text[CELL_SIZE];
 
 	for (size_t i = 0; i < iv->n_loops; i++) {
 		col->text(col, &iv->loops[i], text);
 		content = larger(content, cell_width(text));
 		known = known || strcmp(text, CELL_UNKNOWN) != 0;
+		any = any || (strcmp(text, CELL_UNKNOWN) != 0 && strcmp(text, "0") != 0);
 	}
 	full = larger(content, kind == TABLE_REPEAT ? col->width : strlen(col->header));
 	/* A number is never cut. */
@@ -58,6 +62,7 @@ static void measure(const struct column *col, enum table_layout kind, const stru
 		.least = col->flags & COLUMN_RIGHT ? full : smaller(full, col->min),
 		.full = full,
 		.known = known,
+		.any = any,
 	};
 }
 
@@ -85,12 +90,18 @@ static void widen(struct fitting *fit, struct candidate *c)
 	fit->left -= more;
 }
 
-static bool wanted_by_default(const struct candidate *c, enum table_layout kind)
+static bool wanted_by_default(const struct fitting *fit, const struct candidate *c, enum table_layout kind)
 {
-	if (c->column->priority <= COLUMN_CORE_PRIORITY || c->known)
+	if ((c->column->flags & COLUMN_HOST) && !fit->host)
+		return false;
+	if (c->column->flags & COLUMN_IF_ANY)
+		return c->any;
+	if (c->known)
 		return true;
+	if (c->column->flags & COLUMN_IF_KNOWN)
+		return false;
 	/* A table that goes on may have something to show there later. */
-	return kind == TABLE_REPEAT && !(c->column->flags & COLUMN_IF_KNOWN);
+	return kind == TABLE_REPEAT || c->column->priority <= COLUMN_CORE_PRIORITY;
 }
 
 /* Takes, then widens, the columns of priority from..to. */
@@ -98,7 +109,7 @@ static void fit_range(struct fitting *fit, enum table_layout kind, unsigned from
 {
 	for (unsigned p = from; p <= to; p++)
 		for (size_t i = 0; i < n_columns; i++)
-			if (fit->c[i].column->priority == p && !fit->c[i].taken && wanted_by_default(&fit->c[i], kind))
+			if (fit->c[i].column->priority == p && !fit->c[i].taken && wanted_by_default(fit, &fit->c[i], kind))
 				take_if_fits(fit, &fit->c[i]);
 
 	for (unsigned p = from; p <= to; p++)
@@ -126,10 +137,26 @@ static bool is_named(const struct column_request *req, const struct column *col)
 	return false;
 }
 
-static void add_default(const struct column_request *req, enum table_layout kind, struct fitting *fit, struct layout *l)
+/* As many rows as a person may read: looking for two of the same process among all takes their square. */
+#define ROWS_COMPARED 500
+
+/* Two loops of one process: without their threads' numbers their rows could not be told apart. */
+static bool process_has_several(const struct interval *iv)
 {
+	for (size_t i = 1; i < smaller(iv->n_loops, ROWS_COMPARED); i++)
+		for (size_t j = 0; j < i; j++)
+			if (iv->loops[i].id.pid && iv->loops[i].id.pid == iv->loops[j].id.pid)
+				return true;
+	return false;
+}
+
+static void add_default(const struct column_request *req, enum table_layout kind, const struct interval *iv,
+			struct fitting *fit, struct layout *l)
+{
+	bool tids = process_has_several(iv);
+
 	for (size_t i = 0; i < n_columns; i++)
-		if (is_named(req, &columns[i]) || leads_rows(&columns[i], kind))
+		if (is_named(req, &columns[i]) || leads_rows(&columns[i], kind) || (tids && &columns[i] == column_tid()))
 			take(fit, &fit->c[i], fit->c[i].full);
 	fit_range(fit, kind, 1, COLUMN_CORE_PRIORITY);
 	fit_range(fit, kind, COLUMN_CORE_PRIORITY + 1, COLUMN_MAX);
@@ -152,7 +179,7 @@ static void add_named(const struct column_request *req, enum table_layout kind, 
 void layout_choose(const struct column_request *req, enum table_layout kind, const struct interval *iv, size_t width,
 		   struct layout *ret)
 {
-	struct fitting fit = { .left = width, .first = true };
+	struct fitting fit = { .left = width, .first = true, .host = layout_has_host(iv) };
 	struct layout l = { .n = 0 };
 
 	for (size_t i = 0; i < n_columns; i++)
@@ -161,10 +188,26 @@ void layout_choose(const struct column_request *req, enum table_layout kind, con
 		else
 			fit.c[i] = (struct candidate){ .column = &columns[i] }; /* can't be chosen */
 	if (req->with_default)
-		add_default(req, kind, &fit, &l);
+		add_default(req, kind, iv, &fit, &l);
 	else
 		add_named(req, kind, &fit, &l);
 	*ret = l;
+}
+
+bool layout_has_host(const struct interval *iv)
+{
+	for (size_t i = 0; i < iv->n_loops; i++)
+		if (iv->loops[i].source != SOURCE_SERIAL)
+			return true;
+	return false;
+}
+
+bool layout_shows(const struct layout *l, const struct column *col)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (l->c[i].column == col)
+			return true;
+	return false;
 }
 
 static int unknown_column(const char *name, size_t n, struct fault *f)

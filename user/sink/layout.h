@@ -34,8 +34,13 @@ struct layout {
 /* spec: see struct table_options. -EINVAL with a sentence, EXIT_USAGE. */
 int column_request_parse(const char *spec, struct column_request *ret, struct fault *f);
 
+/* Loops of processes among those of iv: they have columns that a board's have not. */
+bool layout_has_host(const struct interval *iv);
+
 /* Chosen for the loops of iv; a TABLE_REPEAT goes on with it for those of later intervals. */
 void layout_choose(const struct column_request *req, enum table_layout kind, const struct interval *iv, size_t width,
 		   struct layout *ret);
+
+bool layout_shows(const struct layout *l, const struct column *col);
 
 #endif

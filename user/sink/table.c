@@ -34,6 +34,7 @@ struct table_sink {
 
 	/* A table that goes on: what its rows stand under. */
 	struct layout layout;
+	bool layout_has_host;    /* it was chosen for loops of processes */
 	size_t layout_width;     /* for which the layout was chosen; 0: none yet */
 	size_t rows_under_header;
 	size_t asleep_said;      /* last n_asleep that a note told of */
@@ -122,7 +123,7 @@ static size_t current_width(const struct table_sink *s)
 
 static int format_once(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
-	struct layout l;
+	struct layout l = { .n = 0 };
 
 	if (iv->n_loops == 0) {
 		if (!iv->n_sources) /* a source says itself why */
@@ -135,33 +136,37 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 	if (table_tasks(mem, iv, s->colour) < 0)
 		return -ENOMEM;
 	table_sources(mem, iv);
-	table_notes(mem, iv, true);
+	table_notes(mem, iv, (struct table_notes_shown){ .lost = layout_shows(&l, column_lost()), .asleep = true });
 	return 0;
 }
 
-/* Under a new header the columns may be chosen anew, if the terminal has been resized; never in between. */
+/* Under a new header the columns may be chosen anew, if the terminal has been resized; never in between. Rows of boards
+ * and of processes do not stand under the same one, unless they are of the same interval. */
 static bool begin_block(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
+	bool host = layout_has_host(iv), other = host != s->layout_has_host;
 	size_t width = current_width(s);
 
-	if (s->layout_width != 0 && s->rows_under_header < ROWS_PER_HEADER)
+	if (s->layout_width != 0 && s->rows_under_header < ROWS_PER_HEADER && !other)
 		return false;
 	if (s->layout_width != 0)
 		fputc('\n', mem);
-	if (s->layout_width != width) {
+	if (s->layout_width != width || other) {
 		layout_choose(&s->request, s->kind, iv, width, &s->layout);
 		s->layout_width = width;
+		s->layout_has_host = host;
 	}
 	s->rows_under_header = 0;
 	return true;
 }
 
+/* Why there may be none is worth saying once, where there were none before. */
 static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
 	struct loop_record nobody = { .ts = iv->ts };
 	char when[CELL_SIZE];
 
-	if (!s->explained_no_loops) {
+	if (!s->explained_no_loops && s->layout_width == 0) {
 		table_note_no_loops(mem, iv);
 		s->explained_no_loops = true;
 		return;
@@ -172,6 +177,7 @@ static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *
 
 static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
+	struct table_notes_shown shown = { 0 };
 	bool header;
 
 	if (iv->n_loops == 0) {
@@ -183,6 +189,7 @@ static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *
 			return -ENOMEM;
 		s->rows_under_header += iv->n_loops;
 	}
+	shown.lost = iv->n_loops && layout_shows(&s->layout, column_lost());
 	if (table_tasks(mem, iv, s->colour) < 0)
 		return -ENOMEM;
 	/* The next row of a loop stands far below its header: it gets another one. */
@@ -190,7 +197,8 @@ static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *
 		s->rows_under_header = ROWS_PER_HEADER;
 	s->rows_under_header += table_sources(mem, iv);
 	/* The same number each second would be noise. */
-	s->rows_under_header += table_notes(mem, iv, iv->n_asleep != s->asleep_said);
+	shown.asleep = iv->n_asleep != s->asleep_said;
+	s->rows_under_header += table_notes(mem, iv, shown);
 	s->asleep_said = iv->n_asleep;
 	return 0;
 }

@@ -27,7 +27,7 @@ static unsigned note_lost(FILE *mem, const struct interval *iv)
 	return 1;
 }
 
-static unsigned note_contradictions(FILE *mem, const struct interval *iv)
+static unsigned note_contradictions(FILE *mem, const struct interval *iv, bool column_shown)
 {
 	uint64_t contradictions = 0, loops = 0;
 
@@ -41,8 +41,8 @@ static unsigned note_contradictions(FILE *mem, const struct interval *iv)
 	}
 	if (loops == 0)
 		return 0;
-	fprintf(mem, "# %" PRIu64 " contradiction%s in the events of %" PRIu64 " loop%s: see --columns +lost\n",
-		contradictions, plural(contradictions), loops, plural(loops));
+	fprintf(mem, "# %" PRIu64 " contradiction%s in the events of %" PRIu64 " loop%s: see %s\n", contradictions,
+		plural(contradictions), loops, plural(loops), column_shown ? "LOST" : "--columns +lost");
 	return 1;
 }
 
@@ -53,7 +53,7 @@ static unsigned note_steal(FILE *mem, const struct interval *iv)
 	if (!(iv->steal > STEAL_WORTH_SAYING))
 		return 0;
 	column_format_share(share, sizeof(share), iv->steal);
-	fprintf(mem, "# %s of all CPU time was stolen by the hypervisor: what it took from a loop reads as BUSY\n", share);
+	fprintf(mem, "# %s of all CPU time was stolen by the hypervisor: a loop's part reads as BUSY\n", share);
 	return 1;
 }
 
@@ -66,11 +66,11 @@ static unsigned note_asleep(FILE *mem, const struct interval *iv)
 	return 1;
 }
 
-unsigned table_notes(FILE *mem, const struct interval *iv, bool with_asleep)
+unsigned table_notes(FILE *mem, const struct interval *iv, struct table_notes_shown shown)
 {
-	unsigned n = note_lost(mem, iv) + note_contradictions(mem, iv) + note_steal(mem, iv);
+	unsigned n = note_lost(mem, iv) + note_contradictions(mem, iv, shown.lost) + note_steal(mem, iv);
 
-	return with_asleep ? n + note_asleep(mem, iv) : n;
+	return shown.asleep ? n + note_asleep(mem, iv) : n;
 }
 
 void table_note_no_loops(FILE *mem, const struct interval *iv)
@@ -85,9 +85,9 @@ void table_note_no_loops(FILE *mem, const struct interval *iv)
 	/* A century, in seconds: NAN, negative and absurd spans are left unsaid. */
 	if (iv->interval_s > 0 && iv->interval_s < 3e9)
 		fprintf(mem, " in %s", text_duration(span, sizeof(span), (uint64_t)llround(iv->interval_s * 1e9)));
-	fputs(": no thread came back to the same IO wait (epoll_wait, poll,\n"
-	      "# select, ...). One that sleeps throughout can't be told from a loop with nothing to\n"
-	      "# do: watch for longer, or give it something to do. 'loopscope doctor' says what can\n"
-	      "# be seen on this machine.\n",
+	fputs(": no thread came back to the same IO wait\n"
+	      "# (epoll_wait, poll, select, ...). One that sleeps throughout can't be told from a\n"
+	      "# loop with nothing to do: watch for longer, or give it something to do.\n"
+	      "# 'loopscope doctor' says what can be seen on this machine.\n",
 	      mem);
 }

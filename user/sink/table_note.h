@@ -13,8 +13,13 @@
 
 #include "model/record.h"
 
+struct table_notes_shown {
+	bool lost;   /* the table has a column of contradictions: no need to point at it */
+	bool asleep; /* say how many threads are not shown */
+};
+
 /* Losses, steal, and threads not shown; nothing where there is nothing to say. Returns the number of lines. */
-unsigned table_notes(FILE *mem, const struct interval *iv, bool with_asleep);
+unsigned table_notes(FILE *mem, const struct interval *iv, struct table_notes_shown shown);
 /* In place of a table without rows. */
 void table_note_no_loops(FILE *mem, const struct interval *iv);
 

@@ -32,18 +32,25 @@ static unsigned put_margin(FILE *mem, const struct margin *m)
 	char mean[WINDOW_SHARES], worst[WINDOW_SHARES], beyond[WINDOW_SHARES];
 	char window[TEXT_DURATION_SIZE], ago[TEXT_DURATION_SIZE];
 
+	bool known;
+
 	if (!isfinite(m->mean))
 		return 0;
 	column_format_share(mean, sizeof(mean), m->mean);
 	fprintf(mem, "# margin: %s free on average", mean);
-	if (m->windows > 0 && isfinite(m->worst)) {
+	known = m->windows > 0 && isfinite(m->worst);
+	if (known) {
 		column_format_share(worst, sizeof(worst), m->worst);
-		column_format_share(beyond, sizeof(beyond), m->beyond);
-		fprintf(mem, ", %s in the worst of %" PRId64 " windows of %s (%s ago); with 95 %% confidence at most %s of all are worse",
-			worst, m->windows, span(window, m->window_s * 1e6), span(ago, m->worst_ago_s * 1e6), beyond);
+		fprintf(mem, ", %s in the worst of %" PRId64 " window%s of %s (%s ago)", worst, m->windows, m->windows == 1 ? "" : "s",
+			span(window, m->window_s * 1e6), span(ago, m->worst_ago_s * 1e6));
 	}
 	fputc('\n', mem);
-	return 1;
+	/* Of few windows nothing follows for others. */
+	if (!known || !(m->beyond < 0.5))
+		return 1;
+	column_format_share(beyond, sizeof(beyond), m->beyond);
+	fprintf(mem, "#   with 95%% confidence at most %s of all windows are worse\n", beyond);
+	return 2;
 }
 
 static unsigned put_spans(FILE *mem, const char *what, const struct span_stats *s)
@@ -52,7 +59,7 @@ static unsigned put_spans(FILE *mem, const char *what, const struct span_stats *
 
 	if (s->n <= 0 || !isfinite(s->total))
 		return 0;
-	fprintf(mem, "# %s: %" PRId64 " times, median %s, 90 %% below %s, longest %s, %s in all\n", what, s->n, span(a, s->p50),
+	fprintf(mem, "# %s: %" PRId64 " times, median %s, 90%% below %s, longest %s, %s in all\n", what, s->n, span(a, s->p50),
 		span(b, s->p90), span(c, s->max), span(d, s->total));
 	return 1;
 }
