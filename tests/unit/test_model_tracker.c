@@ -266,6 +266,52 @@ Test(model_tracker, facts_of_one_that_ended_are_not_read_again)
 	cr_assert_eq(n, 1u, "/proc has nothing of it any more");
 }
 
+/* A process that is ending: nothing is mapped, nothing can be told. */
+static void nothing_after_the_first(void *arg, const struct loop_sample *s, struct loop_facts *ret)
+{
+	if ((*(unsigned *)arg)++)
+		return;
+	ret->runtime = "libx";
+	ret->runtime_known = true;
+	ret->nspid = 7;
+	ret->cgroup = strdup("/first");
+}
+
+Test(model_tracker, what_was_known_outlasts_a_reading_that_finds_nothing)
+{
+	unsigned n = 0;
+	_cleanup_tracker_ struct tracker *t = NULL;
+	struct interval i;
+
+	cr_assert_eq(tracker_new(&(struct tracker_options){ .facts = nothing_after_the_first, .arg = &n }, &t), 0);
+	for (unsigned age = 0; age <= 4; age++)
+		i = round_with(t, 1000 + age * 100, 5);
+	cr_assert_eq(n, 4u, "at 0, 1, 2 and 4 rounds");
+	cr_assert_str_eq(i.loops[0].runtime, "libx");
+	cr_assert_str_eq(i.loops[0].cgroup, "/first");
+	cr_assert_eq(i.loops[0].nspid, 7);
+}
+
+Test(model_tracker, who_lived_between_two_rounds_only_is_known_by_what_was_learnt)
+{
+	unsigned n = 0;
+	_cleanup_tracker_ struct tracker *t = NULL;
+	struct loop_sample s = sample_at(5, 2000);
+	struct interval i;
+
+	cr_assert_eq(tracker_new(&(struct tracker_options){ .facts = nothing_after_the_first, .arg = &n }, &t), 0);
+	round_of(t, 1000, NULL, 0);
+	cr_assert_eq(tracker_learn(t, &s), 0);
+	cr_assert_eq(tracker_learn(t, &s), 0);
+	cr_assert_eq(n, 1u, "once known, not asked again");
+	s.ended = true;
+	i = round_of(t, 2000, &s, 1);
+	cr_assert_eq(i.n_loops, 1u);
+	cr_assert_str_eq(i.loops[0].runtime, "libx");
+	cr_assert(i.loops[0].ended);
+	cr_assert_eq(n, 1u);
+}
+
 Test(model_tracker, who_asks_gets_the_facts_of_the_last_reading)
 {
 	unsigned n = 0;

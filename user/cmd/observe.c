@@ -21,6 +21,8 @@
 /* Stalls are told within the threshold + 200 ms. */
 #define PULSE_NS 100000000ull
 #define CALIBRATE_NS 500000000ull
+/* Reports that come so often read who their loops are often enough. */
+#define LOOK_NS 1000000000ull
 /* Without edges there are no stalls, but what ends between two reports is taken out of the kernel's buffer. */
 #define CALM_PULSE_NS 1000000000ull
 /* The event stream comes as fast as this. */
@@ -55,7 +57,7 @@ struct observation {
 	struct evloop *loop;
 	struct ev_source *pulse, *ring, *batch, *calibration;
 	struct observe_pace pace;
-	uint64_t reports;
+	uint64_t reports, pulses;
 	struct fault *f;
 };
 
@@ -375,11 +377,35 @@ static int on_tick(void *arg, uint64_t expirations)
 	return err;
 }
 
+static int learn(void *arg, const struct loop_sample *s)
+{
+	return tracker_learn(arg, s);
+}
+
+/* Whose loops they are is read while they live: at the next report, which may be the only one, their processes may be gone. Soon
+ * after the start, then each ten pulses. */
+static int look_who_is_there(struct observation *ob, struct fault *f)
+{
+	bool soon = !(ob->pulses & (ob->pulses - 1)), reported_soon = ob->pace.interval_ns && ob->pace.interval_ns <= LOOK_NS;
+	int err;
+
+	if (!ob->o.source.only_pids || reported_soon || (!soon && ob->pulses % 10))
+		return 0;
+	registry_round_begin(ob->registry);
+	err = kernel_source_look(ob->source, learn, ob->tracker, f);
+	registry_round_end(ob->registry);
+	process_facts_clear(&ob->process);
+	return err ? fault(f, err, EXIT_FAILED, "out of memory") : 0;
+}
+
 static int on_pulse(void *arg, uint64_t expirations)
 {
 	struct observation *ob = arg;
 	int err = kernel_source_take_ended(ob->source, ob->f);
 
+	ob->pulses++;
+	if (!err)
+		err = look_who_is_there(ob, ob->f);
 	return err ? err : kernel_source_pulse(ob->source, ob->f);
 }
 

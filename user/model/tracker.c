@@ -19,7 +19,7 @@ struct tracked {
 	struct loop_id id; /* key: zeroed before it is filled, padding included */
 	struct loop_facts facts;
 	struct loop_sample before, now;
-	bool has_before;
+	bool has_before, has_facts;
 	unsigned round; /* of `now` */
 	unsigned first_round;
 	UT_hash_handle hh;
@@ -110,11 +110,30 @@ static struct tracked *find(const struct tracker *t, const struct loop_id *id)
 	return l;
 }
 
+/* A program that is ending has no files mapped any more, and perhaps no control group: what was known of it holds. */
+static void keep_known(struct loop_facts *f, struct loop_facts *was)
+{
+	if (was->runtime_known && !f->runtime_known) {
+		f->runtime = was->runtime;
+		f->runtime_known = true;
+		f->park_is_idle = was->park_is_idle;
+	}
+	if (f->nspid < 0)
+		f->nspid = was->nspid;
+	if (!f->cgroup) {
+		f->cgroup = was->cgroup;
+		was->cgroup = NULL;
+	}
+}
+
 static void read_facts(struct tracker *t, struct tracked *l, const struct loop_sample *s)
 {
 	struct loop_facts f = { .nspid = -1, .runtime = "unknown" };
 
 	t->o.facts(t->o.arg, s, &f);
+	if (l->has_facts)
+		keep_known(&f, &l->facts);
+	l->has_facts = true;
 	free(l->facts.cgroup);
 	l->facts = f;
 }
@@ -168,6 +187,23 @@ int tracker_sample(struct tracker *t, const struct loop_sample *s)
 	l->now = *s;
 	l->round = t->round;
 	t->any_ended |= s->ended;
+	return 0;
+}
+
+int tracker_learn(struct tracker *t, const struct loop_sample *s)
+{
+	struct tracked *l = find(t, &s->id);
+
+	if (s->ended || (l && l->facts.runtime_known) || (!l && HASH_COUNT(t->loops) >= t->o.max_loops))
+		return 0;
+	if (l) {
+		read_facts(t, l, s);
+		return 0;
+	}
+	l = add(t, s);
+	if (!l)
+		return -ENOMEM;
+	l->round = t->round; /* as if it had been in the last one: kept for the next */
 	return 0;
 }
 

@@ -31,6 +31,9 @@ void tracker_free(struct tracker *t);
 /* wall_ts: unix seconds; mono_ns: the source's clock. The first round sets the start; its interval has no length. */
 void tracker_begin(struct tracker *t, double wall_ts, uint64_t mono_ns);
 int tracker_sample(struct tracker *t, const struct loop_sample *s);
+/* Between two rounds: reads the facts of a loop that is new, or whose runtime is not known, while they can be read. No record
+ * comes of it. */
+int tracker_learn(struct tracker *t, const struct loop_sample *s);
 /* Records of the round, unsorted, valid until the next tracker_begin(). ret->steal and ret->lost are left unknown. */
 int tracker_end(struct tracker *t, struct interval *ret);
 

@@ -246,13 +246,14 @@ static struct process *process_of(struct symbols *s, pid_t pid)
 
 /* --- names ---------------------------------------------------------------------------------------------------------------- */
 
+/* Without the version that a linker's table of symbols may carry: "clock_gettime@@GLIBC_2.17". */
 static char *demangled(const char *symbol)
 {
-	char *plain = NULL;
+	size_t n = strcspn(symbol, "@");
+	_cleanup_free_ char *name = strndup(symbol, n && n < SYMBOL_MAX ? n : SYMBOL_MAX);
+	char *plain = name && n < SYMBOL_MAX ? cplus_demangle(name, DMGL_AUTO) : NULL;
 
-	if (strlen(symbol) < SYMBOL_MAX)
-		plain = cplus_demangle(symbol, DMGL_AUTO);
-	return plain ? plain : strndup(symbol, SYMBOL_MAX);
+	return plain ? plain : TAKE_PTR(name);
 }
 
 static char *module_offset(const char *module, uint64_t offset)

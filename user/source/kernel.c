@@ -430,6 +430,22 @@ int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *a
 	return k->fn_err;
 }
 
+int kernel_source_look(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f)
+{
+	uint64_t counted = k->cost.events_live;
+	int err;
+
+	k->fn = fn;
+	k->arg = arg;
+	k->fn_err = 0;
+	err = kernel_walk(k, WALK_SNAPSHOT, take_snaps, k);
+	k->cost.events_live = counted;
+	k->fn = NULL;
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
+	return k->fn_err;
+}
+
 int kernel_source_take_ended(struct kernel_source *k, struct fault *f)
 {
 	int n = ring_buffer__consume(k->ended);

@@ -58,6 +58,10 @@ typedef int (*kernel_sample_fn)(void *arg, const struct loop_sample *s);
 /* One walk over all observed threads, then what ended since the last one. A negative return of fn ends it. */
 int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
 
+/* As kernel_source_snapshot(), but a mere look: who there is. Ticks are unknown, what ended is left for the next snapshot, and
+ * sums go on. */
+int kernel_source_look(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
+
 /* Takes what ended out of the kernel's buffer, which is small, for the next snapshot: each second will do. */
 int kernel_source_take_ended(struct kernel_source *k, struct fault *f);
 
