@@ -8,6 +8,9 @@
 #include "cmd/command.h"
 #include "lib/cleanup.h"
 #include "lib/fault.h"
+#include "lib/text.h"
+
+#define NAME_SHOWN 40
 
 static const struct command *const commands[] = { &cmd_attach, &cmd_run, &cmd_scan, &cmd_serial, &cmd_export, &cmd_record, &cmd_report, &cmd_doctor };
 
@@ -21,6 +24,18 @@ static void usage(FILE *out)
 	fprintf(out, "\n'loopscope COMMAND --help' tells more. Start with: loopscope scan\n");
 }
 
+static int run(int argc, char **argv)
+{
+	char name[TEXT_ESCAPED_SIZE(NAME_SHOWN)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(argv[0], commands[i]->name))
+			return commands[i]->run(argc, argv);
+	text_quote(name, sizeof(name), argv[0], NAME_SHOWN);
+	fprintf(stderr, "loopscope: '%s' is no command; 'loopscope --help' lists them\n", name);
+	return EXIT_USAGE;
+}
+
 int main(int argc, char **argv)
 {
 	/* Characters, not numbers: a decimal comma would break JSON and parsers of the table. */
@@ -31,17 +46,18 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_USAGE;
 	}
+	if (!strcmp(argv[1], "help") && argc == 3) {
+		char *its_help[] = { argv[2], "--help", NULL };
+
+		return run(2, its_help);
+	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout);
 		return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 	}
-	if (!strcmp(argv[1], "--version")) {
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("loopscope " LOOPSCOPE_VERSION);
 		return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		if (!strcmp(argv[1], commands[i]->name))
-			return commands[i]->run(argc - 1, argv + 1);
-	fprintf(stderr, "loopscope: '%s' is no command; 'loopscope --help' lists them\n", argv[1]);
-	return EXIT_USAGE;
+	return run(argc - 1, argv + 1);
 }

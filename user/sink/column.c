@@ -282,7 +282,7 @@ const struct column columns[] = {
 	  .help = "99 of 100 IO waits took no longer" },
 	{ "io-max", "IO-MAX", TIME(io_text, io_us.max), WIDTH(7),
 	  .help = "the longest IO wait" },
-	{ "blocked-by", "BLOCKED-BY", .unit = "%", .text = blocked_by_text, .flags = COLUMN_HOST, .min = 17, .width = 17, .max = 22,
+	{ "blocked-by", "BLOCKED-BY", .unit = "%", .text = blocked_by_text, .flags = COLUMN_HOST, .min = 16, .width = 17, .max = 22,
 	  .priority = 10, .help = "what blocked callbacks most, with its share of time; - for nothing" },
 	{ "waited-for", "WAITED-FOR", .unit = "%", .text = waited_for_text, .flags = COLUMN_HOST, .min = 16, .width = 17, .max = 22,
 	  .priority = 6, .help = "who had the CPU most while it waited, with the share of time; (wake-up): nobody" },

@@ -10,12 +10,14 @@
 #include "sink/layout.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* One column under consideration. */
 struct candidate {
 	const struct column *column;
+	unsigned priority;
 	size_t least; /* narrowest that still makes sense */
 	size_t full;  /* as wide as its contents ask for */
 	size_t width; /* given so far */
@@ -59,6 +61,7 @@ static void measure(const struct column *col, enum table_layout kind, const stru
 		full = smaller(full, col->max);
 	*ret = (struct candidate){
 		.column = col,
+		.priority = col->priority,
 		.least = col->flags & COLUMN_RIGHT ? full : smaller(full, col->min),
 		.full = full,
 		.known = known,
@@ -101,7 +104,25 @@ static bool wanted_by_default(const struct fitting *fit, const struct candidate 
 	if (c->column->flags & COLUMN_IF_KNOWN)
 		return false;
 	/* A table that goes on may have something to show there later. */
-	return kind == TABLE_REPEAT || c->column->priority <= COLUMN_CORE_PRIORITY;
+	return kind == TABLE_REPEAT || c->priority <= COLUMN_CORE_PRIORITY;
+}
+
+/* Where there is room for one of the two reasons, it is the greater one: what blocked, or what was waited for. */
+static void weigh_reasons(struct fitting *fit, const struct interval *iv)
+{
+	struct candidate *blocked = &fit->c[column_find("blocked-by", 10) - columns], *waited = &fit->c[column_find("waited-for", 10) - columns];
+	double by = 0, by_others = 0;
+
+	for (size_t i = 0; i < iv->n_loops; i++) {
+		by = fmax(by, iv->loops[i].tick_blocked);
+		by_others = fmax(by_others, iv->loops[i].wait);
+	}
+	if (by > by_others) {
+		unsigned p = waited->priority;
+
+		waited->priority = blocked->priority;
+		blocked->priority = p;
+	}
 }
 
 /* Takes, then widens, the columns of priority from..to. */
@@ -109,12 +130,12 @@ static void fit_range(struct fitting *fit, enum table_layout kind, unsigned from
 {
 	for (unsigned p = from; p <= to; p++)
 		for (size_t i = 0; i < n_columns; i++)
-			if (fit->c[i].column->priority == p && !fit->c[i].taken && wanted_by_default(fit, &fit->c[i], kind))
+			if (fit->c[i].priority == p && !fit->c[i].taken && wanted_by_default(fit, &fit->c[i], kind))
 				take_if_fits(fit, &fit->c[i]);
 
 	for (unsigned p = from; p <= to; p++)
 		for (size_t i = 0; i < n_columns; i++)
-			if (fit->c[i].taken && fit->c[i].column->priority == p)
+			if (fit->c[i].taken && fit->c[i].priority == p)
 				widen(fit, &fit->c[i]);
 }
 
@@ -187,6 +208,7 @@ void layout_choose(const struct column_request *req, enum table_layout kind, con
 			measure(&columns[i], kind, iv, &fit.c[i]);
 		else
 			fit.c[i] = (struct candidate){ .column = &columns[i] }; /* can't be chosen */
+	weigh_reasons(&fit, iv);
 	if (req->with_default)
 		add_default(req, kind, iv, &fit, &l);
 	else
