@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """export: what it writes and pushes of its own accord; settings from a file; as a service, with no more privileges than it needs."""
+import fcntl
 import json
 import os
 import re
 import signal
 import socket
 import subprocess
+import threading
 
 from exported import ExportTest, Metrics, promtool_check
 from harness import LOOPSCOPE, PYTHON, READY, Observer, free_port, require_program, require_python_module, until
@@ -131,6 +133,95 @@ class Textfile(ExportTest):
                               capture_output=True, text=True, timeout=20, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^loopscope: /nonexistent/loopscope\.prom can't be written: No such file[^\n]*\n$")
+
+
+LOOPS = """
+import select, sys, threading
+def loop():
+    p = select.poll()
+    while True:
+        p.poll(200)
+threads = [threading.Thread(target=loop, daemon=True) for _ in range(int(sys.argv[1]))]
+for t in threads:
+    t.start()
+print("ready 1", flush=True)
+threads[0].join()
+"""
+
+
+class StuckReader(ExportTest):
+    """Of standard output: what it does not take costs it records, and nobody else anything."""
+
+    BOUND = 16 << 20
+
+    def export_to_pipe(self, *args):
+        reader, writer = os.pipe()
+        self.addCleanup(os.close, reader)
+        try:
+            return self.export("-i", "100ms", "--ndjson", "-", *args, stdout=writer), reader
+        finally:
+            os.close(writer)
+
+    def read_to_end(self, fd, into):
+        while True:
+            block = os.read(fd, 1 << 20)
+            if not block:
+                return
+            into.append(block)
+
+    def test_metrics_are_served_while_it_is_stuck(self):
+        loops = self.start([PYTHON, "-c", LOOPS, "600"], READY)
+        daemon, pipe = self.export_to_pipe("--include", "thread=python3")
+
+        def lost():
+            m = daemon.metrics()
+            self.assertLessEqual(m.sum("loopscope_ndjson_queued_bytes") or 0, self.BOUND)
+            return m.sum("loopscope_ndjson_lost_records_total")
+        until(lost, 120, "more than may wait is lost")
+        readings = daemon.metrics().sum("loopscope_readings_total")
+        until(lambda: daemon.metrics().sum("loopscope_readings_total") > readings + 3, 20, "it goes on reading the loops")
+        blocks = []
+        reader = threading.Thread(target=self.read_to_end, args=(pipe, blocks))
+        reader.start()
+        daemon.program.wait_line(r"--ndjson works again", timeout=60)
+        counted = daemon.fresh_metrics().sum("loopscope_ndjson_lost_records_total")
+        self.assertEqual(daemon.program.stop(), 0, daemon.program.errors)
+        reader.join()
+        self.check_records(b"".join(blocks), counted)
+        self.assertEqual(len([e for e in daemon.program.errors if "does not keep up" in e]), 1, daemon.program.errors)
+        del loops
+
+    def check_records(self, text, lost):
+        """Whole records, in their order, and as many gaps as were counted."""
+        self.assertTrue(text.endswith(b"\n"))
+        seqs, loops = [], 0
+        for line in text.splitlines():
+            record = json.loads(line)
+            if record["type"] == "interval":
+                self.assertEqual(record["loops"], loops, "every loop's line is there")
+                seqs.append(record["seq"])
+            loops = loops + 1 if record["type"] == "loop" else 0
+        self.assertTrue(record["last"])
+        self.assertEqual(seqs, sorted(set(seqs)))
+        self.assertEqual(seqs[-1] + 1 - len(seqs), lost)
+        self.note("%d intervals of %.1f MB in all read, %d lost" % (len(seqs), len(text) / 1e6, lost))
+
+    def test_what_it_has_not_taken_at_the_end_is_said(self):
+        program = self.looper("poll")
+        daemon, pipe = self.export_to_pipe()
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, 4096)
+        until(lambda: daemon.metrics().sum("loopscope_ndjson_queued_bytes"), 20, "something waits")
+        self.assertEqual(daemon.program.stop(), 0, daemon.program.errors)
+        self.assertRegex(daemon.program.errors[-1], r"^loopscope: the reader of standard output has not taken the last \d+ records: they are lost$")
+        del program
+
+    def test_a_pipe_without_a_reader_is_said_at_once(self):
+        path = os.path.join(self.tmp, "fifo")
+        os.mkfifo(path)
+        done = subprocess.run([LOOPSCOPE, "export", "--listen", "none", "--ndjson", path], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=20, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "loopscope: nobody reads from %s: start its reader first\n" % path)
 
 
 class Records(ExportTest):

@@ -70,7 +70,8 @@ static const struct opt_spec specs[] = {
 	{ 0, "otlp-queue", OPT_COUNT, AT(otlp_queue_mib), "MIB", "bound of what waits to be delivered, in MiB, compressed (default 16)", .max = 4096 },
 	{ 0, "ndjson", OPT_STRING, AT(ndjson), "FILE",
 	  "also write every record to this file, one JSON object a line, as attach -o json does; it is appended to, and opened anew on SIGHUP, for "
-	  "logrotate. -: stdout, whose reader had better be quick" },
+	  "logrotate. -: stdout. For a reader that is slow, of stdout or of a named pipe, up to 16 MiB wait; records beyond that are lost and "
+	  "counted" },
 	{ 0, "no-kernel", OPT_FLAG, AT(no_kernel), NULL, "boards only: needs no privileges", NULL, 0, 0, 0 },
 	{ 0 },
 };

@@ -32,7 +32,7 @@
 #define FRESH_NS 500000000ull /* who asks each second gets what is new each time */
 #define FIND_NS 10000000000ull /* between two looks for processes of the names given: /proc is large */
 
-#define LAST_PUSH_NS 2000000000ull /* how long the end waits for a receiver */
+#define LAST_PUSH_NS 2000000000ull /* how long the end waits for a receiver, and for a reader */
 
 struct export {
 	const struct export_settings *first; /* what can't change while it runs is this one's */
@@ -203,7 +203,7 @@ static int on_hangup(void *arg, int signo)
 
 static int make_sinks(struct export *e)
 {
-	int err = export_records_new(&e->records, e->f);
+	int err = export_records_new(e->loop, &e->records, e->f);
 
 	e->sinks = calloc(1 + e->c->boards.n, sizeof(struct sink *));
 	if (!e->sinks && !err)
@@ -366,6 +366,8 @@ static int wind_up(struct export *e)
 		export_push_last(e->push, LAST_PUSH_NS);
 	if (!err && e->ob)
 		err = observation_finish(e->ob, e->f);
+	if (!err)
+		err = export_records_last(e->records, LAST_PUSH_NS);
 	return err;
 }
 
