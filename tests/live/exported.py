@@ -137,7 +137,7 @@ scrape_configs:
       - targets: ["%s"]
 """
 
-    def __init__(self, test, target):
+    def __init__(self, test, target, *args):
         server = require_program("prometheus")
         self.port = free_port()
         folder = os.path.join(test.tmp, "prometheus-%d" % self.port)
@@ -146,7 +146,7 @@ scrape_configs:
         with open(config, "w", encoding="utf-8") as f:
             f.write(self.CONFIG % target)
         self.program = test.start([server, "--config.file", config, "--storage.tsdb.path", os.path.join(folder, "data"),
-                                   "--web.listen-address", "127.0.0.1:%d" % self.port, "--log.level", "warn"])
+                                   "--web.listen-address", "127.0.0.1:%d" % self.port, "--log.level", "warn", *args])
 
     def ask(self, path, **arguments):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)

@@ -103,7 +103,7 @@ Test(sink_openmetrics, golden)
 	static const char *const names[] = { "metrics.prom", "metrics.openmetrics" };
 	struct metrics *m = filled();
 
-	for (int i = 0; i < METRICS_FORMATS; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		_cleanup_free_ char *text = rendered(m, i);
 
 		golden_check(names[i], text);
@@ -178,7 +178,7 @@ Test(sink_openmetrics, hostile_names_break_no_line)
 	}
 	cr_assert_eq(metrics_new(&o, &m), 0);
 	cr_assert_eq(metrics_interval(m, METRICS_KERNEL, &iv, SEC), 0);
-	for (int f = 0; f < METRICS_FORMATS; f++) {
+	for (int f = METRICS_PROMETHEUS; f <= METRICS_OPENMETRICS; f++) {
 		_cleanup_free_ char *text = rendered(m, f);
 
 		for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), lines++)
@@ -219,6 +219,8 @@ Test(sink_openmetrics, seconds_grow_with_their_nanoseconds)
 
 /* --- what a client likes -------------------------------------------------------------------------------------------------------- */
 
+#define PROTOBUF "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+
 Test(sink_openmetrics, accept)
 {
 	static const struct {
@@ -240,7 +242,16 @@ Test(sink_openmetrics, accept)
 		{ "application/openmetrics-text;q=2,text/plain", METRICS_PROMETHEUS },
 		{ "application/openmetrics-text;q=x", METRICS_PROMETHEUS },
 		{ "application/*", METRICS_OPENMETRICS },
-		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,*/*;q=0.1", METRICS_PROMETHEUS },
+		{ PROTOBUF ",*/*;q=0.1", METRICS_PROTOBUF },
+		{ PROTOBUF ",application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;"
+			   "version=0.0.4;q=0.5,*/*;q=0.1", METRICS_PROTOBUF },
+		{ PROTOBUF ";q=0.7,text/plain;version=0.0.4;q=0.3", METRICS_PROTOBUF },
+		{ PROTOBUF ";q=0.3,text/plain;version=0.0.4;q=0.7", METRICS_PROMETHEUS },
+		{ PROTOBUF ";q=0,*/*", METRICS_PROMETHEUS },
+		{ "application/vnd.google.protobuf", METRICS_PROMETHEUS },
+		{ "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=text,*/*;q=0.1", METRICS_PROMETHEUS },
+		{ "application/vnd.google.protobuf;proto=another.MetricFamily;encoding=delimited", METRICS_PROMETHEUS },
+		{ "application/vnd.google.protobuf;encoding=delimited;encoding=delimited", METRICS_PROMETHEUS },
 		{ "application/openmetrics-text;x=\"a,b;q=0\"", METRICS_OPENMETRICS },
 		{ ";;;,,,=;q=,\"", METRICS_PROMETHEUS },
 	};

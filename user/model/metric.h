@@ -36,12 +36,26 @@ struct metric_family {
 	const char *help; /* one sentence; no newline */
 };
 
+/* Of the same values, the buckets of Prometheus' native histograms: bucket i holds what is above b^(i-1) and at most b^i, with
+ * b = 2^(2^-schema). */
+struct metric_native {
+	int schema;
+	double zero_threshold; /* above 0: what is at most so large is in no bucket, but counted here: */
+	uint64_t zero_count;
+	size_t n;
+	const struct metric_native_bucket {
+		int index; /* ascending */
+		uint64_t n; /* never 0 */
+	} *bucket;
+};
+
 struct metric_histogram {
 	size_t n_bounds;
 	const double *bound;   /* upper bounds, inclusive, ascending; without infinity */
 	const uint64_t *count; /* n_bounds + 1: of each bucket alone, the last is all above */
 	uint64_t n;            /* what the counts sum to */
 	double sum;
+	const struct metric_native *native; /* NULL: none */
 };
 
 struct metric_sample {

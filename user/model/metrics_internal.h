@@ -42,9 +42,18 @@ struct slow_counts {
 #define DURATION_LAST_BIT 34
 #define DURATION_BOUNDS (DURATION_LAST_BIT - DURATION_FIRST_BIT + 1)
 
+/* The native buckets, 8 an octave: the finest in which a bucket of struct hist, 32 an octave, seldom spans two. It is counted where its
+ * middle is: a value may be up to 1.6 % beyond its bucket's bound. Values that struct hist tells apart no more are in the last. */
+#define DURATION_SCHEMA 3
+#define DURATION_NATIVE_FIRST (-239) /* of 1 ns: 2^(-239/8) s */
+#define DURATION_NATIVE_LAST 97	     /* of HIST_LIMIT ns: 73 minutes */
+#define DURATION_NATIVES (DURATION_NATIVE_LAST - DURATION_NATIVE_FIRST + 1)
+#define DURATION_ZERO_S 0x1p-30 /* below 1 ns */
+
 struct durations {
 	uint64_t n, sum_ns;
 	uint64_t count[DURATION_BOUNDS + 1];
+	uint64_t zeros, native[DURATION_NATIVES];
 };
 
 /* Which of the sums have ever been known: the others are not exposed. */
@@ -73,6 +82,8 @@ struct sums {
 
 double duration_bound(unsigned i); /* seconds */
 void durations_add(struct durations *d, const struct hist_packed *p);
+/* Those of the native buckets that hold any; bucket has room for all, and is what ret points to. */
+void durations_native(const struct durations *d, struct metric_native_bucket bucket[DURATION_NATIVES], struct metric_native *ret);
 
 struct metrics;
 int sums_add(struct sums *s, struct metrics *m, const struct loop_record *r);

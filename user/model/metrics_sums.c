@@ -156,16 +156,41 @@ static unsigned duration_bucket(uint64_t low)
 	return bits > DURATION_LAST_BIT ? DURATION_BOUNDS : bits - DURATION_FIRST_BIT;
 }
 
+static uint64_t *native_bucket(struct durations *d, unsigned bucket)
+{
+	uint64_t low = hist_bucket_low(bucket), high = low < HIST_LIMIT ? hist_bucket_high(bucket) : low;
+	double seconds = ((double)low + (double)high) / 2e9;
+	int index;
+
+	if (seconds <= DURATION_ZERO_S)
+		return &d->zeros;
+	index = (int)ceil(log2(seconds) * (1 << DURATION_SCHEMA));
+	if (index < DURATION_NATIVE_FIRST)
+		index = DURATION_NATIVE_FIRST;
+	if (index > DURATION_NATIVE_LAST)
+		index = DURATION_NATIVE_LAST;
+	return &d->native[index - DURATION_NATIVE_FIRST];
+}
+
 void durations_add(struct durations *d, const struct hist_packed *p)
 {
 	for (size_t i = 0; i < p->n_buckets; i++) {
 		if (p->bucket[i].bucket >= HIST_BUCKETS)
 			continue;
 		d->count[duration_bucket(hist_bucket_low(p->bucket[i].bucket))] += p->bucket[i].n;
+		*native_bucket(d, p->bucket[i].bucket) += p->bucket[i].n;
 		d->n += p->bucket[i].n;
 	}
 	if (__builtin_add_overflow(d->sum_ns, p->sum, &d->sum_ns))
 		d->sum_ns = UINT64_MAX;
+}
+
+void durations_native(const struct durations *d, struct metric_native_bucket bucket[DURATION_NATIVES], struct metric_native *ret)
+{
+	*ret = (struct metric_native){ .schema = DURATION_SCHEMA, .zero_threshold = DURATION_ZERO_S, .zero_count = d->zeros, .bucket = bucket };
+	for (int i = 0; i < DURATION_NATIVES; i++)
+		if (d->native[i])
+			bucket[ret->n++] = (struct metric_native_bucket){ DURATION_NATIVE_FIRST + i, d->native[i] };
 }
 
 static int add_durations(struct durations **d, const struct hist_packed *p)

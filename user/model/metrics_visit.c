@@ -109,13 +109,16 @@ static void ticks(struct family_visit *fv, const struct group *g)
 static void histogram(struct family_visit *fv, const struct group *g, const struct durations *d)
 {
 	double bound[DURATION_BOUNDS];
-	struct metric_histogram h = { .n_bounds = DURATION_BOUNDS, .bound = bound };
+	struct metric_native_bucket buckets[DURATION_NATIVES];
+	struct metric_native native;
+	struct metric_histogram h = { .n_bounds = DURATION_BOUNDS, .bound = bound, .native = &native };
 	struct metric_sample s = { .labels = g->labels, .n_labels = g->n_labels, .histogram = &h, .start_s = g->start_s };
 
 	if (!d)
 		return;
 	for (unsigned i = 0; i < DURATION_BOUNDS; i++)
 		bound[i] = duration_bound(i);
+	durations_native(d, buckets, &native);
 	h.count = d->count;
 	h.n = d->n;
 	h.sum = seconds(d->sum_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* openmetrics.c - see openmetrics.h. */
-#include "sink/openmetrics.h"
+#include "sink/openmetrics_internal.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,7 +26,7 @@ struct writer {
 
 /* --- text --------------------------------------------------------------------------------------------------------------------- */
 
-static int make_room(struct metrics_text *t, size_t n)
+int metrics_text_room(struct metrics_text *t, size_t n)
 {
 	size_t cap = t->cap ? t->cap : 64 * 1024;
 	char *p;
@@ -144,7 +144,7 @@ static void use_labels(struct writer *w, const struct metric_sample *s)
 static int put_line(struct writer *w, const char *name, const char *suffix, const struct metric_label *extra, double value)
 {
 	struct metrics_text *t = w->out;
-	int err = make_room(t, LINE_ROOM);
+	int err = metrics_text_room(t, LINE_ROOM);
 
 	if (err)
 		return err;
@@ -185,7 +185,7 @@ static int put_histogram(struct writer *w, const char *name, const struct metric
 	return err ? err : put_line(w, name, "_count", &none, (double)h->n);
 }
 
-static const char *sample_suffix(enum metric_type t)
+const char *openmetrics_suffix(enum metric_type t)
 {
 	return t == METRIC_COUNTER ? "_total" : t == METRIC_INFO ? "_info" : "";
 }
@@ -197,7 +197,7 @@ static int on_sample(void *arg, const struct metric_family *f, const struct metr
 	use_labels(w, s);
 	if (s->histogram)
 		return put_histogram(w, f->name, s->histogram);
-	return put_line(w, f->name, sample_suffix(f->type), &s->extra, s->value);
+	return put_line(w, f->name, openmetrics_suffix(f->type), &s->extra, s->value);
 }
 
 /* --- families ------------------------------------------------------------------------------------------------------------------ */
@@ -235,8 +235,8 @@ static void put_meta(struct writer *w, const char *what, const struct metric_fam
 static int on_family(void *arg, const struct metric_family *f)
 {
 	struct writer *w = arg;
-	const char *suffix = w->format == METRICS_OPENMETRICS ? "" : sample_suffix(f->type);
-	int err = make_room(w->out, 4 * strlen(f->name) + 2 * strlen(f->help) + 256);
+	const char *suffix = w->format == METRICS_OPENMETRICS ? "" : openmetrics_suffix(f->type);
+	int err = metrics_text_room(w->out, 4 * strlen(f->name) + 2 * strlen(f->help) + 256);
 
 	if (err)
 		return err;
@@ -254,9 +254,9 @@ int openmetrics_render(struct metrics *m, uint64_t now_ns, enum metrics_format f
 	int err;
 
 	ret->len = 0;
-	err = metrics_visit(m, now_ns, &visitor, &w);
+	err = format == METRICS_PROTOBUF ? openmetrics_protobuf(m, now_ns, ret) : metrics_visit(m, now_ns, &visitor, &w);
 	if (!err)
-		err = make_room(ret, 16);
+		err = metrics_text_room(ret, 16);
 	if (err) {
 		ret->len = 0;
 		return err;
@@ -268,6 +268,12 @@ int openmetrics_render(struct metrics *m, uint64_t now_ns, enum metrics_format f
 
 const char *openmetrics_content_type(enum metrics_format f)
 {
-	return f == METRICS_OPENMETRICS ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
-					  "text/plain; version=0.0.4; charset=utf-8";
+	switch (f) {
+	case METRICS_OPENMETRICS:
+		return "application/openmetrics-text; version=1.0.0; charset=utf-8";
+	case METRICS_PROTOBUF:
+		return "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
+	default:
+		return "text/plain; version=0.0.4; charset=utf-8";
+	}
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * openmetrics.h - metrics as text that Prometheus and its kin read.
+ * openmetrics.h - metrics as Prometheus and its kin read them.
  *
- * Two formats: Prometheus' own (text/plain; version=0.0.4) and OpenMetrics 1.0.0, of which the second tells units and says where
- * it ends. The sources of fact are Prometheus' "Exposition formats" and the OpenMetrics 1.0.0 specification. Native
- * histograms exist in neither; `_created` series are left out, as a Prometheus of today stores them as series like any other.
+ * Three formats: Prometheus' own text (text/plain; version=0.0.4); OpenMetrics 1.0.0, which also tells units and says where it ends;
+ * and Prometheus' protobuf messages, which alone have native histograms, and are for those only who name them. The sources of fact are
+ * Prometheus' "Exposition formats", its client_model, and the OpenMetrics 1.0.0 specification. `_created` series are left out, as a
+ * Prometheus of today stores them as series like any other.
  *
  * The text is whole or it is not there: -ENOMEM leaves it empty.
  */
@@ -19,10 +20,11 @@
 enum metrics_format {
 	METRICS_PROMETHEUS = 0,
 	METRICS_OPENMETRICS = 1,
+	METRICS_PROTOBUF = 2,
 	METRICS_FORMATS,
 };
 
-/* Owned by the caller: free(p). Give it zeroed, or again what it was to use its room anew. */
+/* Bytes, in protobuf's case. Owned by the caller: free(p). Give it zeroed, or again what it was to use its room anew. */
 struct metrics_text {
 	char *p;
 	size_t len, cap;

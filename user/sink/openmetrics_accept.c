@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "lib/cleanup.h"
 #include "sink/openmetrics.h"
 
 /* A stretch of the header. */
@@ -57,17 +58,47 @@ static double weight(struct span value)
 	return *end || q > 1 ? 0 : q;
 }
 
+/* What we can write, as a media type has it. */
+struct offer {
+	const char *type, *any_subtype; /* any_subtype NULL: only for those who name the type, with all its parameters */
+	struct {
+		const char *name, *value;
+	} parameters[2];
+};
+
+static const struct offer offers[METRICS_FORMATS] = {
+	[METRICS_PROMETHEUS] = { "text/plain", "text/*", { { "version", "0.0.4" } } },
+	[METRICS_OPENMETRICS] = { "application/openmetrics-text", "application/*", { { "version", "1.0.0" } } },
+	[METRICS_PROTOBUF] = { "application/vnd.google.protobuf", NULL,
+			       { { "proto", "io.prometheus.client.MetricFamily" }, { "encoding", "delimited" } } },
+};
+
 struct range {
 	struct span type;
-	bool other_version; /* one that we don't write */
+	bool other; /* a parameter has another value than we write */
+	unsigned same; /* a bit for each that has ours */
 	double q;
 };
 
-static struct range parse_range(struct span whole, const char *our_version)
+static void take_parameter(struct range *r, const struct offer *o, struct span name, struct span value)
+{
+	if (is(name, "q"))
+		r->q = weight(value);
+	for (size_t i = 0; i < ARRAY_SIZE(o->parameters) && o->parameters[i].name; i++) {
+		if (!is(name, o->parameters[i].name))
+			continue;
+		if (is(value, o->parameters[i].value))
+			r->same |= 1u << i;
+		else
+			r->other = true;
+	}
+}
+
+static struct range parse_range(struct span whole, const struct offer *o)
 {
 	char text[256];
 	const char *at = text;
-	struct range r = { .q = 1 };
+	struct range r = { .type = { "", 0 }, .q = 1 };
 
 	if (whole.len >= sizeof(text))
 		return r; /* no type: fits nothing */
@@ -83,25 +114,30 @@ static struct range parse_range(struct span whole, const char *our_version)
 			continue;
 		name = trimmed(parameter.p, equals);
 		value = trimmed(equals + 1, parameter.p + parameter.len);
-		if (is(name, "q"))
-			r.q = weight(value);
-		else if (is(name, "version"))
-			r.other_version = !is(value, our_version);
+		take_parameter(&r, o, name, value);
 	}
 	return r;
 }
 
-/* How much `type/subtype` of that version is liked: the weight of the most specific range. */
-static double liking(const char *accept, const char *type, const char *any_subtype, const char *version)
+static int specificity(const struct range *r, const struct offer *o)
 {
+	if (!o->any_subtype)
+		return is(r->type, o->type) && r->same == (1u << ARRAY_SIZE(o->parameters)) - 1 ? 3 : 0;
+	return is(r->type, o->type) ? 3 : is(r->type, o->any_subtype) ? 2 : is(r->type, "*/*") ? 1 : 0;
+}
+
+/* How much it is liked: the weight of the most specific range. */
+static double liking(const char *accept, enum metrics_format format)
+{
+	const struct offer *o = &offers[format];
 	double q = 0;
 	int best = 0;
 
 	while (*accept) {
-		struct range r = parse_range(next_part(&accept, ','), version);
-		int specific = is(r.type, type) ? 3 : is(r.type, any_subtype) ? 2 : is(r.type, "*/*") ? 1 : 0;
+		struct range r = parse_range(next_part(&accept, ','), o);
+		int specific = specificity(&r, o);
 
-		if (r.other_version || specific < best || !specific)
+		if (r.other || specific < best || !specific)
 			continue;
 		if (specific > best || r.q > q)
 			q = r.q;
@@ -112,11 +148,14 @@ static double liking(const char *accept, const char *type, const char *any_subty
 
 enum metrics_format openmetrics_negotiate(const char *accept)
 {
-	double open, plain;
+	double open, plain, protobuf;
 
 	if (!accept)
 		return METRICS_PROMETHEUS;
-	open = liking(accept, "application/openmetrics-text", "application/*", "1.0.0");
-	plain = liking(accept, "text/plain", "text/*", "0.0.4");
+	open = liking(accept, METRICS_OPENMETRICS);
+	plain = liking(accept, METRICS_PROMETHEUS);
+	protobuf = liking(accept, METRICS_PROTOBUF);
+	if (protobuf > 0 && protobuf >= open && protobuf >= plain) /* who names it wants what only it has */
+		return METRICS_PROTOBUF;
 	return open > plain ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
 }
