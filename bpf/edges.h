@@ -217,7 +217,14 @@ static __always_inline void fill_slow(struct ls_slow *s, struct task_struct *p, 
 	s->throttled_ns = t->throttled_ns - k->tick.base_throttled_ns;
 	s->generation = t->generation;
 	s->state = t->state;
-	s->pad[0] = s->pad[1] = 0;
+	s->wait_nr = LS_NR_UNKNOWN;
+	s->wait_abi = 0;
+	s->pad = 0;
+	s->pad1 = 0;
+	if (t->home >= 0 && t->home < LS_POINTS) {
+		s->wait_nr = t->points[t->home & (LS_POINTS - 1)].nr;
+		s->wait_abi = t->points[t->home & (LS_POINTS - 1)].abi;
+	}
 	s->state_ns = 0;
 	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
 }

@@ -284,7 +284,10 @@ struct ls_slow {
 	__u32 generation;
 	__u8 in_progress;
 	__u8 state; /* enum ls_state, in progress */
-	__u8 pad[2];
+	__u8 wait_abi;
+	__u8 pad;
+	__u32 wait_nr; /* where the loop waits for IO; LS_NR_UNKNOWN */
+	__u32 pad1;
 	__u64 state_ns; /* in progress: how long it has been in that state */
 	char comm[LS_COMM_LEN];
 	struct ls_tick tick;

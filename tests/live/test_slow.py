@@ -217,6 +217,7 @@ class Asked(BlockedTest):
         ticks = self.until_slow(observer, program.pid, 2)
         self.end(observer)
         for t in ticks:
+            self.assertEqual(t["runtime"], "asyncio")  # told before the first interval, and mostly found in the client's poll
             self.check_asked(t, r"^poll\(1 fd: tcp 127\.0\.0\.1:%d\)$" % port, 0.095e6)
 
 

@@ -117,21 +117,23 @@ static void facts(void *arg, const struct loop_sample *s, struct loop_facts *ret
 	ret->stdin_is_tty = s->wait_nfds == 1 && stdin_is_tty(p);
 }
 
-/* Who a loop is, for records of single ticks: as the last interval had it. One that was in none is asked itself. */
-static void who(void *arg, const struct loop_id *id, char comm[LOOP_COMM_LEN], const char **runtime)
+/* Who a loop is, for records of single ticks: as the last interval had it. One that was in none is asked itself; so is one that was
+ * not recognised: it may have been seen for the first time inside a callback, in a call that its runtime does not wait in. */
+static void who(void *arg, const struct loop_id *id, const char *wait_syscall, const char *thread, char comm[LOOP_COMM_LEN],
+		const char **runtime)
 {
 	struct observation *ob = arg;
 	const struct loop_facts *known = tracker_facts(ob->tracker, id);
 	struct proc_info info;
 
-	if (known) {
+	if (known)
 		memcpy(comm, known->comm, LOOP_COMM_LEN);
-		*runtime = known->runtime;
-		return;
-	}
-	if (!proc_info_read((pid_t)id->pid, &info))
+	else if (!proc_info_read((pid_t)id->pid, &info))
 		memcpy(comm, info.comm, LOOP_COMM_LEN);
-	*runtime = registry_recognise(ob->registry, (pid_t)id->pid, "", "")->name;
+	if (known && known->runtime_known)
+		*runtime = known->runtime;
+	else
+		*runtime = registry_recognise(ob->registry, (pid_t)id->pid, wait_syscall, thread)->name;
 }
 
 static int on_slow(void *arg, const struct tick_report *r)

@@ -86,7 +86,7 @@ static struct stream *add(struct observe_events *v, const struct loop_turn *t)
 	if (!proc_info_read((pid_t)t->pid, &info))
 		memcpy(e->comm, info.comm, LOOP_COMM_LEN);
 	proc_thread_comm_read((pid_t)t->pid, (pid_t)t->tid, e->thread);
-	v->who(v->arg, &e->id, e->comm, &e->runtime);
+	v->who(v->arg, &e->id, "", e->thread, e->comm, &e->runtime);
 	HASH_ADD(hh, v->streams, tid, sizeof(s->tid), s);
 	return s;
 }

@@ -176,7 +176,7 @@ int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, str
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	memcpy(s.comm, r->thread, LOOP_COMM_LEN);
 	memcpy(s.thread, r->thread, LOOP_COMM_LEN);
-	t->who(t->arg, &r->id, s.comm, &s.runtime);
+	t->who(t->arg, &r->id, r->wait_syscall, r->thread, s.comm, &s.runtime);
 	s.n_causes = name_causes(t, r, causes);
 	err = slow_sums_add(t->sums, &s);
 	if (err)

@@ -13,8 +13,10 @@
 
 struct observe_ticks;
 
-/* Who a loop is: filled by the caller's registry; returns false where nothing is known. */
-typedef void (*observe_who_fn)(void *arg, const struct loop_id *id, char comm[LOOP_COMM_LEN], const char **runtime);
+/* Who a loop is: filled by the caller's registry; left as it is where nothing is known. wait_syscall, thread: where it waits, what
+ * its thread is called; "" unknown. */
+typedef void (*observe_who_fn)(void *arg, const struct loop_id *id, const char *wait_syscall, const char *thread,
+			       char comm[LOOP_COMM_LEN], const char **runtime);
 
 int observe_ticks_new(struct sink *sink, observe_who_fn who, void *arg, struct observe_ticks **ret);
 void observe_ticks_free(struct observe_ticks *t);

@@ -26,6 +26,7 @@ struct tick_report {
 	uint64_t start_ns, now_ns;
 	uint64_t cpu_ns, blocked_ns, wait_ns, throttled_ns;
 	bool in_progress;
+	const char *wait_syscall; /* in which the loop waits for IO; "" unknown; static */
 	int64_t events;
 	int64_t suppressed;
 	struct raw_cause cause[SLOW_CAUSES_MAX + 8];

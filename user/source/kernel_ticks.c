@@ -331,6 +331,7 @@ int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s)
 	r->wait_ns = s->wait_ns;
 	r->throttled_ns = s->throttled_ns;
 	r->in_progress = s->in_progress;
+	r->wait_syscall = s->wait_nr == LS_NR_UNKNOWN ? "" : syscall_name(s->wait_abi, s->wait_nr);
 	r->events = s->tick.events;
 	r->suppressed = s->held;
 	add_cpu(k, r, &s->tick);
