@@ -113,7 +113,6 @@ static __always_inline void note_polled(struct ls_cause *c)
 {
 	__u32 fd;
 
-	c->args[3] = 0;
 	if (c->args[1] && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)c->args[0]))
 		c->args[3] = LS_POLLED_KNOWN | fd;
 }
@@ -131,7 +130,7 @@ static __always_inline void note_block(void *ctx, struct ls_ticks *k, __u64 now,
 	c->args[0] = c->kind == LS_CAUSE_FAULT ? k->fault_addr : args->a[0];
 	c->args[1] = args->a[1];
 	c->args[2] = args->a[2];
-	c->args[3] = args->a[3];
+	c->args[3] = 0; /* of poll: what it asks for, by which one is told from another; of others nobody asks for it */
 	if (asks_poll(place))
 		note_polled(c);
 	c->stack = take_block_stack(ctx, k, now, place);

@@ -230,7 +230,7 @@ static __always_inline int ticks_same_comm(const char *a, const char *b)
 static __always_inline int ticks_same_cause(const struct ls_cause *a, const struct ls_cause *b)
 {
 	return a->kind == b->kind && a->nr == b->nr && a->abi == b->abi && a->stack == b->stack && a->args[0] == b->args[0] &&
-	       ticks_same_comm(a->comm, b->comm);
+	       a->args[3] == b->args[3] && ticks_same_comm(a->comm, b->comm);
 }
 
 /* Remembers a sleep or a wait of the tick in progress. A full list gives up its smallest entry to a larger one; what is given

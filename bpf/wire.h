@@ -163,7 +163,7 @@ enum ls_cause_kind {
 
 struct ls_cause {
 	__u64 ns;
-	__u64 args[4]; /* of the system call; args[0]: the page fault's address */
+	__u64 args[4]; /* of the system call, args[3] of polls alone; args[0]: the page fault's address */
 	__s32 stack;   /* id in ls_stacks, negative: none */
 	__u32 nr;      /* system call, or the tgid that had the CPU */
 	__u32 count;

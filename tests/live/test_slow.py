@@ -2,6 +2,7 @@
 """A slow tick says what made it slow: the right part, the right call with its file or peer, the right functions on the stack."""
 import os
 import re
+import socket
 import subprocess
 
 from harness import LOOPERS, PYTHON, READY, cases, free_port, require_program, require_python_module
@@ -208,6 +209,15 @@ class Asked(BlockedTest):
         self.assertIn("poll", c["stack"][0])
         self.assertGreaterEqual(c["us"], us)
         return c["what"]
+
+    def test_getaddrinfo(self):
+        """The C library's own resolver, whose name server never answers. When the tick is over its socket is closed."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+            server.bind(("127.0.0.1", 0))
+            port = server.getsockname()[1]
+            for t in self.slow_of("resolve", "-r", port):
+                self.check_asked(t, r"^poll\(1 fd: udp 127\.0\.0\.1:%d\)$" % port, 0.95e6)
+            self.assertGreater(len(server.recv(512)), 12, "it was asked")
 
     def test_redis_client(self):
         require_python_module("redis")

@@ -56,6 +56,21 @@ Test(ticks_cause, the_same_cause_is_summed_and_others_are_kept_apart)
 	assert_ns(sum_causes(&l->k.tick), 11 * MS);
 }
 
+Test(ticks_cause, polls_of_other_fds_are_kept_apart)
+{
+	_cleanup_free_ struct measured_loop *l = loop_in_tick(100 * MS);
+	struct ls_cause one = blocked_in(NR_READ, 0x7ffc, 1), other = one;
+
+	one.args[3] = LS_POLLED_KNOWN | 7;
+	other.args[3] = LS_POLLED_KNOWN | 8;
+	ticks_cause(&l->k, &one, 3 * MS);
+	ticks_cause(&l->k, &other, 2 * MS);
+	ticks_cause(&l->k, &one, 1 * MS);
+	cr_assert_eq(n_causes(&l->k.tick), 2u);
+	assert_ns(l->k.tick.causes[0].ns, 4 * MS);
+	assert_ns(l->k.tick.causes[1].ns, 2 * MS);
+}
+
 Test(ticks_cause, short_ones_are_summed_only)
 {
 	_cleanup_free_ struct measured_loop *l = loop_in_tick(100 * MS);

@@ -10,11 +10,10 @@
 
 #include "lib/cleanup.h"
 #include "model/slow_sums.h"
+#include "model/tick_names.h"
 #include "registry/proc.h"
 #include "registry/symbols.h"
 #include "registry/sysargs.h"
-
-#define WHAT_LEN 256
 
 struct observe_ticks {
 	struct sink *sink;
@@ -22,7 +21,8 @@ struct observe_ticks {
 	void *arg;
 	struct symbols *symbols;
 	struct slow_sums *sums;
-	char what[SLOW_CAUSES_MAX][WHAT_LEN];
+	struct tick_names *names;
+	char what[SLOW_CAUSES_MAX][TICK_NAME_LEN];
 };
 
 int observe_ticks_new(struct sink *sink, observe_who_fn who, void *arg, struct observe_ticks **ret)
@@ -38,6 +38,8 @@ int observe_ticks_new(struct sink *sink, observe_who_fn who, void *arg, struct o
 	err = symbols_new(&t->symbols);
 	if (!err)
 		err = slow_sums_new(&t->sums);
+	if (!err)
+		err = tick_names_new(&t->names);
 	if (err) {
 		observe_ticks_free(t);
 		return err;
@@ -52,6 +54,7 @@ void observe_ticks_free(struct observe_ticks *t)
 		return;
 	symbols_free(t->symbols);
 	slow_sums_free(t->sums);
+	tick_names_free(t->names);
 	free(t);
 }
 
@@ -75,22 +78,22 @@ static void describe(const struct tick_report *r, const struct raw_cause *c, cha
 	switch (c->kind) {
 	case CAUSE_SYSCALL:
 		if (c->call[0])
-			sysargs_describe(pid, c->call, c->args, what, WHAT_LEN);
+			sysargs_describe(pid, c->call, c->args, what, TICK_NAME_LEN);
 		return;
 	case CAUSE_PAGE_FAULT:
-		sysargs_describe_fault(pid, c->args[0], what, WHAT_LEN);
+		sysargs_describe_fault(pid, c->args[0], what, TICK_NAME_LEN);
 		return;
 	case CAUSE_WAIT:
 		if (c->pid > 0)
-			snprintf(what, WHAT_LEN, "%s (pid %lld)", c->comm, (long long)c->pid);
+			snprintf(what, TICK_NAME_LEN, "%s (pid %lld)", c->comm, (long long)c->pid);
 		else
-			snprintf(what, WHAT_LEN, "%s", c->pid == 0 ? "wake-up of an idle CPU" : "");
+			snprintf(what, TICK_NAME_LEN, "%s", c->pid == 0 ? "wake-up of an idle CPU" : "");
 		return;
 	case CAUSE_THROTTLE: {
 		_cleanup_free_ char *cgroup = NULL;
 
 		if (!proc_cgroup_read(pid, &cgroup))
-			snprintf(what, WHAT_LEN, "%s", cgroup);
+			snprintf(what, TICK_NAME_LEN, "%s", cgroup);
 		return;
 	}
 	default:
@@ -98,16 +101,38 @@ static void describe(const struct tick_report *r, const struct raw_cause *c, cha
 	}
 }
 
-static void name_cause(struct observe_ticks *t, const struct tick_report *r, const struct raw_cause *from, char *what,
-		       struct slow_cause *ret)
+static bool may_be_gone_later(const struct raw_cause *c)
 {
-	describe(r, from, what);
+	return c->kind == CAUSE_SYSCALL || c->kind == CAUSE_PAGE_FAULT;
+}
+
+/* Once a call has its name it keeps it: it may be over by now, and its fd closed, or another's. */
+static int name_it(struct observe_ticks *t, const struct tick_report *r, const struct raw_cause *c, char *what)
+{
+	const char *was = tick_names_find(t->names, r, c);
+
+	if (was) {
+		snprintf(what, TICK_NAME_LEN, "%s", was);
+		return 0;
+	}
+	describe(r, c, what);
+	return r->in_progress && may_be_gone_later(c) ? tick_names_keep(t->names, r, c, what) : 0;
+}
+
+static int name_cause(struct observe_ticks *t, const struct tick_report *r, const struct raw_cause *from, char *what,
+		      struct slow_cause *ret)
+{
+	int err = name_it(t, r, from, what);
+
+	if (err)
+		return err;
 	*ret = (struct slow_cause){ .kind = from->kind, .us = (double)from->ns / 1e3, .what = what, .samples = from->samples };
 	if (!from->n_frames)
-		return;
+		return 0;
 	ret->stack.n = symbols_resolve(t->symbols, (pid_t)r->id.pid, from->frame, from->n_frames, ret->stack.frame);
 	ret->stack.incomplete = ret->stack.n < from->n_frames ||
 				!symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
+	return 0;
 }
 
 static bool same_cause(const struct slow_cause *a, const struct slow_cause *b)
@@ -127,16 +152,19 @@ static int by_us(const void *a, const void *b)
 	return x->us < y->us ? 1 : x->us > y->us ? -1 : 0;
 }
 
-/* Stacks that differ by the place in a function have the same names: they are one cause. */
-static size_t name_causes(struct observe_ticks *t, const struct tick_report *r, struct slow_cause *causes)
+/* Stacks that differ by the place in a function have the same names: they are one cause. Returns how many are left, or -errno. */
+static int name_causes(struct observe_ticks *t, const struct tick_report *r, struct slow_cause *causes)
 {
 	size_t n = 0;
+	int err;
 
 	for (size_t i = 0; i < r->n_causes && n < SLOW_CAUSES_MAX; i++) {
 		struct slow_cause *c = &causes[n];
 		size_t same = 0;
 
-		name_cause(t, r, &r->cause[i], t->what[n], c);
+		err = name_cause(t, r, &r->cause[i], t->what[n], c);
+		if (err)
+			return err;
 		while (same < n && !same_cause(&causes[same], c))
 			same++;
 		if (same == n) {
@@ -148,7 +176,24 @@ static size_t name_causes(struct observe_ticks *t, const struct tick_report *r, 
 			causes[same].samples = c->samples + (causes[same].samples > 0 ? causes[same].samples : 0);
 	}
 	qsort(causes, n, sizeof(*causes), by_us);
-	return n;
+	return (int)n;
+}
+
+/* For the record at its end. What is known already is not asked again: a table of sockets may be long. */
+static int keep_names(struct observe_ticks *t, const struct tick_report *r)
+{
+	char what[TICK_NAME_LEN];
+	int err = 0;
+
+	for (size_t i = 0; i < r->n_causes && !err; i++) {
+		const struct raw_cause *c = &r->cause[i];
+
+		if (!may_be_gone_later(c) || tick_names_find(t->names, r, c))
+			continue;
+		describe(r, c, what);
+		err = tick_names_keep(t->names, r, c, what);
+	}
+	return err;
 }
 
 int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, struct fault *f)
@@ -174,11 +219,20 @@ int observe_ticks_slow(struct observe_ticks *t, const struct tick_report *r, str
 
 	if (!causes)
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
+	if (r->told) {
+		err = keep_names(t, r);
+		return err ? fault(f, err, EXIT_FAILED, "out of memory") : 0;
+	}
 	memcpy(s.comm, r->thread, LOOP_COMM_LEN);
 	memcpy(s.thread, r->thread, LOOP_COMM_LEN);
 	t->who(t->arg, &r->id, r->wait_syscall, r->thread, s.comm, &s.runtime);
-	s.n_causes = name_causes(t, r, causes);
-	err = slow_sums_add(t->sums, &s);
+	err = name_causes(t, r, causes);
+	if (err >= 0) {
+		s.n_causes = (size_t)err;
+		err = slow_sums_add(t->sums, &s);
+	}
+	if (!r->in_progress)
+		tick_names_forget(t->names, r);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "out of memory");
 	return sink_slow_tick(t->sink, &s, f);

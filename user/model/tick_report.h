@@ -26,6 +26,7 @@ struct tick_report {
 	uint64_t start_ns, now_ns;
 	uint64_t cpu_ns, blocked_ns, wait_ns, throttled_ns;
 	bool in_progress;
+	bool told; /* in progress, and no news: only what it is held up by now, whose name may be gone at its end */
 	const char *wait_syscall; /* in which the loop waits for IO; "" unknown; static */
 	int64_t events;
 	int64_t suppressed;

@@ -36,7 +36,7 @@ void kernel_ticks_fill(struct kernel_ticks *k, struct loop_sample *s);
 /* Forgets loops that were not seen in the last readings. */
 void kernel_ticks_end(struct kernel_ticks *k);
 
-/* From the ring buffer, or a stall found by the pulse. */
+/* From the ring buffer, or a stall found by the pulse. One that was told already is handed on as such, each time. */
 int kernel_ticks_slow(struct kernel_ticks *k, const struct ls_slow *s);
 
 #endif
