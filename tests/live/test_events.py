@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The event stream: each loop's events in their order, its start and stop, and as many as there were, the lost ones included."""
+import bisect
 import json
 import os
 import signal
@@ -30,7 +31,22 @@ sys.stdin.readline()
 """
 
 
+# From the check phase on: before its first wait for IO, libuv may run timers that are due already.
+TIMERS = """
+const log = [], now = () => Number(process.hrtime.bigint());
+setImmediate(() => {
+  log.push(now());
+  const timer = setInterval(() => { if (log.push(now()) > 20) clearInterval(timer); }, 5);
+});
+process.on('exit', () => console.log('truth ' + JSON.stringify([log, now()])));
+"""
+
+
 class EventTest(TickTest):
+    def after_go(self, *argv):
+        """A program whose whole life is seen, in a process that was something else before."""
+        return self.start(["/bin/sh", "-c", 'echo ready $$; read line; exec "$@"', "sh", *argv], READY, stdin=subprocess.PIPE)
+
     def check_order(self, events):
         """Where nothing was lost."""
         last = None
@@ -57,11 +73,10 @@ class Starts(EventTest):
         self.assertGreaterEqual(sum(4000 <= us <= 6000 for us in sleeps), 30, "5 ms, rounded by asyncio: %r" % sleeps)
 
     def test_redis(self):
-        """From its start, in a process that was something else before, to its shutdown."""
+        """From its start to its shutdown."""
         server, client = require_program("redis-server"), require_program("redis-cli")
         path = os.path.join(self.tmp, "events.sock")
-        program = self.start(["/bin/sh", "-c", 'echo ready $$; read line; exec "$@"', "sh", server, "--port", "0", "--unixsocket",
-                              path, "--save", "", "--appendonly", "no"], READY, stdin=subprocess.PIPE)
+        program = self.after_go(server, "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no")
         observer = self.attached(program.pid, "-i", "60s", "-o", "json", "--events")
         self.go(program)
         program.wait_line(r"[Rr]eady to accept connections")
@@ -73,6 +88,30 @@ class Starts(EventTest):
         self.check_order(events)
         self.assertEqual([e["type"] for e in events if e["type"].startswith("loop")], ["loop_start", "loop_stop"])
         self.assertGreater(len(events), 10)
+
+    def test_node(self):
+        """libuv's loop, from Node's start to its exit: it says itself when its callbacks ran, and when it was over."""
+        program = self.after_go(require_program("node"), "-e", TIMERS)
+        observer = self.attached(program.pid, "-i", "60s", "-o", "json", "--events")
+        self.go(program)
+        log, over = json.loads(program.wait_line(r"^truth (.*)$").group(1))
+        program.wait_exit(10)
+        gone = time.monotonic_ns()
+        observer.wait_exit(30)
+        events = self.events([o for _, o in observer.objects()], program.pid)
+        self.check_order(events)
+        self.assertEqual([e["type"] for e in events if e["type"].startswith("loop")], ["loop_start", "loop_stop"])
+        self.assertEqual({e["runtime"] for e in events}, {"libuv"})
+        self.note("%d events of %d callbacks; stopped %.1f ms after it said so" % (
+            len(events), len(log), (events[-1]["ns"] - over) / 1e6))
+        self.assertLess(events[0]["ns"], log[0])
+        self.assertLess(over, events[-1]["ns"])
+        self.assertLess(events[-1]["ns"], gone)
+        starts, ends = ([e["ns"] for e in events if e["type"] == kind] for kind in ("tick_start", "tick_end"))
+        for at in log:
+            tick = bisect.bisect(starts, at) - 1
+            self.assertGreaterEqual(tick, 0)
+            self.assertLess(at, ends[tick] if tick < len(ends) else events[-1]["ns"], "a callback runs in a tick")
 
 
 class InProgress(EventTest):
