@@ -2,6 +2,7 @@
 /* test_recording_spans.c - every turn and span that was told is in the recording, at its place on the time line and in order. */
 #include <stdlib.h>
 
+#include "model/span_chunk.h"
 #include "test_recording_file.h"
 
 TestSuite(recording_spans, .timeout = 120);
@@ -72,7 +73,8 @@ static void check_same(struct spans *want, struct spans *got)
 	free(got->v);
 }
 
-/* Some threads' turns, written as they end. */
+/* Some threads' turns, written as they end. Their edges are multiples of what any of them may be rounded to. */
+#define GRID SPAN_CHUNK_GRID_MAX
 #define THREADS 5
 
 struct thread {
@@ -89,8 +91,8 @@ static void tell_turn(struct recording_file *rf, struct sink *sink, struct threa
 				      .timeout_ns = turn.timeout_ns == UINT64_MAX ? -1 : (int64_t)turn.timeout_ns };
 	struct timeline_span tick = { .lane = i, .kind = SPAN_TICK, .net_ns = -1, .value = -1, .timeout_ns = -1 };
 
-	turn.io_end_ns = turn.io_start_ns + next_random(seed) % scale;
-	turn.end_ns = turn.io_end_ns + next_random(seed) % scale;
+	turn.io_end_ns = turn.io_start_ns + next_random(seed) % scale / GRID * GRID;
+	turn.end_ns = turn.io_end_ns + next_random(seed) % scale / GRID * GRID;
 	t->io_start = turn.end_ns;
 	wait.start_ns = LINE(turn.io_start_ns);
 	wait.end_ns = tick.start_ns = LINE(turn.io_end_ns);

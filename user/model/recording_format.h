@@ -7,7 +7,8 @@
 #define LOOPSCOPE_MODEL_RECORDING_FORMAT_H
 
 #define RECORDING_APPLICATION_ID 0x4c534352 /* "LSCR": at offset 68 of the file, big-endian */
-#define RECORDING_VERSION 1                 /* PRAGMA user_version; a reader takes its own and older ones */
+/* PRAGMA user_version; a reader takes its own and older ones. 2: values of a chunk's column may be shifted. */
+#define RECORDING_VERSION 2
 
 /* A span that lasts longer stands alone, not in a chunk: so who reads chunks in order has to look no further back than this for
  * what overlaps a moment, and needs memory for no more. */

@@ -17,7 +17,11 @@ struct collected {
 	uint8_t kind;
 	uint32_t n;
 	uint64_t start, end; /* of its first, of its last entry */
-	uint32_t at;         /* while packing: where its next entry goes */
+	uint64_t length;     /* of all entries together */
+	/* While packing. */
+	uint32_t at;         /* where its next entry goes */
+	uint64_t grid;       /* a power of two */
+	uint64_t true_end, kept_end; /* of the entry before */
 };
 
 struct span_chunk {
@@ -108,6 +112,7 @@ bool span_chunk_add(struct span_chunk *c, const struct span_entry *e)
 	c->column[SPAN_COLUMN_VALUE][i] = zigzag(e->value);
 	c->column[SPAN_COLUMN_TIMEOUT][i] = span_timeout_fold(e->timeout_ns);
 	c->column[SPAN_COLUMN_FLAGS][i] = e->flags;
+	s->length += end - e->start;
 	s->end = end;
 	s->n++;
 	if (!c->n || e->start < c->first)
@@ -116,6 +121,43 @@ bool span_chunk_add(struct span_chunk *c, const struct span_entry *e)
 		c->last = end;
 	c->n++;
 	return true;
+}
+
+/* --- packing --- */
+
+static void begin_grid(struct collected *s)
+{
+	uint64_t most = s->kind == SPAN_TURN ? s->length / s->n / SPAN_CHUNK_GRID_PART : 0;
+
+	s->grid = 1;
+	while (2 * s->grid <= most && s->grid < SPAN_CHUNK_GRID_MAX)
+		s->grid *= 2;
+	s->true_end = s->kept_end = s->start;
+}
+
+/* A turn that follows another begins where that one is kept to have ended, any other where it did. */
+static void put_on_grid(struct span_chunk *c, size_t i)
+{
+	struct collected *s = &c->sections[c->section_of[i]];
+	int64_t gap = unzigzag(c->column[SPAN_COLUMN_GAP][i]);
+	uint64_t begin = s->true_end + (uint64_t)gap, middle = begin + c->column[SPAN_COLUMN_LENGTH][i],
+		 end = middle + c->column[SPAN_COLUMN_THEN][i], kept = gap ? begin : s->kept_end;
+
+	c->column[SPAN_COLUMN_GAP][i] = zigzag((int64_t)(kept - s->kept_end));
+	c->column[SPAN_COLUMN_LENGTH][i] = (middle - kept) & ~(s->grid - 1);
+	kept += c->column[SPAN_COLUMN_LENGTH][i];
+	c->column[SPAN_COLUMN_THEN][i] = (end - kept) & ~(s->grid - 1);
+	s->kept_end = kept + c->column[SPAN_COLUMN_THEN][i];
+	s->true_end = end;
+}
+
+static void put_all_on_grids(struct span_chunk *c)
+{
+	for (size_t i = 0; i < c->n_sections; i++)
+		begin_grid(&c->sections[i]);
+	for (size_t i = 0; i < c->n; i++)
+		if (c->sections[c->section_of[i]].grid > 1)
+			put_on_grid(c, i);
 }
 
 static uint8_t *put_sections(struct span_chunk *c, uint8_t *p)
@@ -139,7 +181,7 @@ static uint8_t *put_sections(struct span_chunk *c, uint8_t *p)
 static uint8_t *put_column(struct span_chunk *c, const uint64_t *column, uint8_t *p)
 {
 	uint64_t all = 0;
-	unsigned width = 0;
+	unsigned width = 0, shift = 0;
 
 	for (size_t i = 0; i < c->n; i++) {
 		c->sorted[c->sections[c->section_of[i]].at++] = column[i];
@@ -147,12 +189,14 @@ static uint8_t *put_column(struct span_chunk *c, const uint64_t *column, uint8_t
 	}
 	for (size_t i = 0; i < c->n_sections; i++)
 		c->sections[i].at -= c->sections[i].n;
-	while (width < 8 && all >> 8 * width)
+	while (all && shift < SPAN_COLUMN_SHIFT_MAX && !(all >> shift & 1))
+		shift++;
+	while (width < 8 && all >> shift >> 8 * width)
 		width++;
-	*p++ = (uint8_t)width;
+	*p++ = (uint8_t)(width | shift << SPAN_COLUMN_SHIFT_AT);
 	for (unsigned k = 0; k < width; k++)
 		for (size_t i = 0; i < c->n; i++)
-			*p++ = (uint8_t)(c->sorted[i] >> 8 * k);
+			*p++ = (uint8_t)(c->sorted[i] >> shift >> 8 * k);
 	return p;
 }
 
@@ -178,6 +222,7 @@ int span_chunk_pack(struct span_chunk *c, const uint8_t **ret, size_t *ret_n, si
 
 	if (err)
 		return err;
+	put_all_on_grids(c);
 	p = put_sections(c, c->raw);
 	for (int i = 0; i < SPAN_COLUMNS; i++)
 		p = put_column(c, c->column[i], p);

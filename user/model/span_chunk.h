@@ -5,12 +5,18 @@
  * Times are ticks of the source's own clock, whatever its rate: turning them into nanoseconds first would only add digits. Most
  * of what comes is a loop's turn, an IO wait and the tick after it, each beginning where the one before ended: two lengths.
  *
+ * The last digits of those lengths are noise, which no packing takes away: of turns 10 ms apart they would be half of all bytes. So
+ * packing puts the edges of turns on a grid: a power of two of ticks, at most SPAN_CHUNK_GRID_MAX and at most
+ * 1/SPAN_CHUNK_GRID_PART of the mean turn of that lane in that chunk. An edge is where it was, or earlier by less than the grid: so
+ * nothing adds up, and nothing overlaps what follows. All that is no turn is kept as it came.
+ *
  * Packed: sections, one for each (lane, kind), in the order of their first span; then seven columns over the entries of all
  * sections, each as planes of bytes (all lowest bytes, all second bytes, ...), so that the high ones, which are nearly all
  * zero, cost nothing once deflated. What is the same throughout costs a byte a chunk.
  *
  *     varint n_sections, then for each: varint lane, kind (a byte), varint entries, varint start - base
- *     then for each column: width in bytes (0 to 8), and width planes of one byte for each entry
+ *     then for each column: a byte, and planes of one byte for each entry; in the byte, below: how many planes (0 to 8), above: by
+ *     how many bits all values are to be shifted to the left
  *     columns: gap since the end of the section's last entry (zigzag), length, then, apart (zigzag), value (zigzag), timeout, flags
  *
  * and all that deflated (zlib). While collecting, adding neither allocates nor fails. Unpacking takes hostile bytes: its memory
@@ -26,6 +32,8 @@
 #define SPAN_CHUNK_ENTRIES 32768
 /* A time or length that reaches this is rubbish: no sum of a few of them overflows. */
 #define SPAN_CHUNK_TIME_MAX (1ull << 60)
+#define SPAN_CHUNK_GRID_MAX 64
+#define SPAN_CHUNK_GRID_PART 1024
 
 /* Besides enum span_kind. Reaches disk. */
 enum { SPAN_TURN = 255 }; /* an IO wait of `length`, and the tick of `then` that follows */
@@ -61,7 +69,8 @@ size_t span_chunk_count(const struct span_chunk *c);
 void span_chunk_reach(const struct span_chunk *c, uint64_t *ret_first, uint64_t *ret_last);
 void span_chunk_reset(struct span_chunk *c);
 
-/* *ret is the chunk's own until the next call. *ret_raw: bytes before deflating, which unpacking needs to be told. -ENOMEM. */
+/* *ret is the chunk's own until the next call. *ret_raw: bytes before deflating, which unpacking needs to be told. -ENOMEM.
+ * Once packed, it takes no more until it is reset. */
 int span_chunk_pack(struct span_chunk *c, const uint8_t **ret, size_t *ret_n, size_t *ret_raw);
 
 struct span_section {

@@ -17,6 +17,10 @@ enum span_column {
 	SPAN_COLUMNS,
 };
 
+/* Of the byte at the head of a column. */
+#define SPAN_COLUMN_SHIFT_AT 4
+#define SPAN_COLUMN_SHIFT_MAX 15
+
 /* A section's head: lane, kind, entries, start. A column: its width and planes. */
 #define SPAN_RAW_MAX(entries, sections) \
 	(VARINT_MAX + (sections) * (3 * VARINT_MAX + 1) + SPAN_COLUMNS * (1 + 8 * (size_t)(entries)))

@@ -65,13 +65,13 @@ static uint64_t value_at(const uint8_t *planes, unsigned width, size_t n, size_t
 	return v;
 }
 
-static void fill_column(struct unpacked *u, enum span_column column, const uint8_t *planes, unsigned width)
+static void fill_column(struct unpacked *u, enum span_column column, const uint8_t *planes, unsigned width, unsigned shift)
 {
 	size_t n = u->pub.n_entries;
 
 	for (size_t i = 0; i < n; i++) {
 		struct span_entry *e = &u->entries[i];
-		uint64_t v = value_at(planes, width, n, i);
+		uint64_t v = value_at(planes, width, n, i) << shift;
 
 		switch (column) {
 		case SPAN_COLUMN_GAP:
@@ -102,14 +102,15 @@ static void fill_column(struct unpacked *u, enum span_column column, const uint8
 static int get_columns(struct unpacked *u, const uint8_t *p, const uint8_t *end)
 {
 	for (int i = 0; i < SPAN_COLUMNS; i++) {
-		unsigned width;
+		unsigned width, shift;
 
 		if (p == end)
 			return -EBADMSG;
-		width = *p++;
+		width = *p & ((1u << SPAN_COLUMN_SHIFT_AT) - 1);
+		shift = *p++ >> SPAN_COLUMN_SHIFT_AT;
 		if (width > 8 || (size_t)(end - p) < width * u->pub.n_entries)
 			return -EBADMSG;
-		fill_column(u, (enum span_column)i, p, width);
+		fill_column(u, (enum span_column)i, p, width, shift);
 		p += width * u->pub.n_entries;
 	}
 	return p == end ? 0 : -EBADMSG;
