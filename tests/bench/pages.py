@@ -37,12 +37,19 @@ def show(folder, name, chromium):
     return json.loads(done.stdout)
 
 
+def browser(report):
+    """Chromium, where it and what drives it are there; else None, and that is said."""
+    chromium = shutil.which("chromium")
+    if chromium and os.path.isdir(os.path.join(HTML, "node_modules", "playwright-core")):
+        return chromium
+    report.note("Chromium or playwright-core is not there: .ci/deps page")
+    return None
+
+
 def run(report, rounds):
     subprocess.run([os.path.join(measure.ROOT, ".ci", "deps"), "page"], check=False)
     subprocess.run(["make", "-s", "-C", measure.ROOT, "BUILD=" + measure.BUILD, "html-tests"], check=True)
-    chromium = shutil.which("chromium")
-    if not chromium or not os.path.isdir(os.path.join(HTML, "node_modules", "playwright-core")):
-        chromium = None
+    chromium = browser(report)
     with tempfile.TemporaryDirectory() as folder:
         for ticks in TICKS:
             report.head("The HTML report of %.0f million ticks" % (ticks / 1e6))
@@ -50,7 +57,6 @@ def run(report, rounds):
             report.figure("size", [size / 1e6], "MB", aim=SIZE_AIM_MB)
             report.figure("CPU to write it", [seconds], "s", aim=WRITE_AIM_S, fmt="%.2f")
             if not chromium:
-                report.note("Chromium or playwright-core is not there: .ci/deps page")
                 continue
             shown = [show(folder, "page", chromium) for _ in range(3)]
             report.figure("first paint", [s["paint"] for s in shown], "ms", aim=PAINT_AIM_MS, fmt="%.0f")

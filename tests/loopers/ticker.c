@@ -4,7 +4,8 @@
  *
  * It prints "ready PID", waits for a line on stdin, loops for -d (default 3s) or until SIGTERM, closes its epoll fd, prints "done"
  * and then lives on until SIGTERM, so that an observer reads its last sums. Truth: "log", each tick as [start, ns], from after
- * the wait's return to before the next entry; a last tick that no wait follows is left out. "waits", "returns": calls of epoll_wait.
+ * the wait's return to before the next entry; a last tick that no wait follows is left out; no more than -m. "waits", "returns": calls
+ * of epoll_wait.
  *
  * -k      | a tick (one each -p, default 10 ms; one at once after another that was longer)
  * --------+-----------------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ struct ticker {
 	atomic_int held;
 	uint64_t waits, returns;
 	uint64_t (*log)[2];
-	size_t n_log, cap_log;
+	size_t n_log, cap_log, most_log;
 };
 
 struct kind {
@@ -377,6 +378,8 @@ static const struct kind kinds[] = {
 
 static void note_tick(struct ticker *t, uint64_t from, uint64_t to)
 {
+	if (t->n_log == t->most_log)
+		return;
 	if (t->n_log == t->cap_log) {
 		t->cap_log = t->cap_log ? 2 * t->cap_log : 1 << 17;
 		t->log = realloc(t->log, t->cap_log * sizeof(t->log[0]));
@@ -453,6 +456,11 @@ static void take_port(void *arg, const char *value)
 	((struct ticker *)arg)->port = (unsigned)number_arg(value, 65535);
 }
 
+static void take_most(void *arg, const char *value)
+{
+	((struct ticker *)arg)->most_log = number_arg(value, UINT32_MAX);
+}
+
 static void wait_for_go(void)
 {
 	char line[16];
@@ -473,8 +481,9 @@ static void print_truth(struct ticker *t)
 
 int main(int argc, char **argv)
 {
-	static const struct looper_option extra[] = {{'k', "KIND", take_kind}, {'b', "TIME", take_slow}, {'r', "PORT", take_port}, {0}};
-	struct ticker t = {.kind = &kinds[0], .slow_ns = 100 * NSEC_PER_MSEC, .fd = -1, .other_fd = -1};
+	static const struct looper_option extra[] = {{'k', "KIND", take_kind}, {'b', "TIME", take_slow}, {'r', "PORT", take_port},
+						     {'m', "COUNT", take_most}, {0}};
+	struct ticker t = {.kind = &kinds[0], .slow_ns = 100 * NSEC_PER_MSEC, .fd = -1, .other_fd = -1, .most_log = SIZE_MAX};
 
 	looper_init(&t.looper, "ticker", argc, argv, extra, &t);
 	if (!t.looper.duration_ns)
