@@ -60,7 +60,7 @@ class Pty:
         self.master, self.slave = os.openpty()
         tty.setraw(self.slave)
         self.path = os.ttyname(self.slave)
-        self.heard = b""
+        self.heard, self.sent = b"", 0
 
     def send(self, data):
         """All of it, listening meanwhile: neither side may wait for the other."""
@@ -70,7 +70,9 @@ class Pty:
             if readable:
                 self.listen(0)
             if writable:
-                data = data[os.write(self.master, data[:1024]):]
+                written = os.write(self.master, data[:1024])
+                self.sent += written
+                data = data[written:]
             if time.monotonic() > deadline:
                 raise AssertionError("nobody reads from %s" % self.path)
 

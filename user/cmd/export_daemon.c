@@ -277,10 +277,7 @@ static void tell_features(struct export *e)
 
 static int start(struct export *e)
 {
-	int err = evloop_add_timer(e->loop, e->c->interval_ns, e->c->interval_ns, on_interval, e, &e->interval);
-
-	if (!err)
-		err = export_service_open(&e->service, e->loop, e->f);
+	int err = export_service_open(&e->service, e->loop, e->f);
 	if (!err)
 		err = evloop_add_signal(e->loop, SIGINT, on_end, e);
 	if (!err)
@@ -291,6 +288,8 @@ static int start(struct export *e)
 		err = observation_start(e->ob, e->loop, e->f);
 	for (size_t i = 0; i < board_watches_count(e->boards) && !err; i++)
 		err = board_watch_start(board_watches_get(e->boards, i), e->sinks[1 + i], e->loop, e->f);
+	if (!err)
+		err = evloop_add_timer(e->loop, e->c->interval_ns, e->c->interval_ns, on_interval, e, &e->interval);
 	e->last_reading_ns = now_ns();
 	return err;
 }

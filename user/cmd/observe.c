@@ -450,6 +450,32 @@ static bool worth_reporting(const struct observation *ob, uint64_t since_last_ns
 	return !ob->reports || since_last_ns > ob->pace.interval_ns / 20;
 }
 
+static bool any_ended(const struct interval *iv)
+{
+	for (size_t i = 0; i < iv->n_loops; i++)
+		if (iv->loops[i].ended)
+			return true;
+	return false;
+}
+
+/* Attaching takes from 0.1 s to seconds: the first interval begins when it is done, so that its ticks are all counted and it is as
+ * long as those after it. What ended meanwhile would be in none: then that time is an interval of its own. */
+static int begin_to_measure(struct observation *ob, struct fault *f)
+{
+	struct interval iv = {};
+	int err;
+
+	if (!kernel_source_measures(ob->source) || kernel_source_is_measuring(ob->source))
+		return 0;
+	err = kernel_source_measure(ob->source, f);
+	if (!err)
+		err = round_trip(ob, &iv, f);
+	if (err || !any_ended(&iv))
+		return err;
+	err = choose(ob, &iv, f);
+	return err ? err : sink_interval(ob->sink, &iv, f);
+}
+
 int observation_start(struct observation *ob, struct evloop *loop, struct fault *f)
 {
 	uint64_t pulse = kernel_source_measures(ob->source) ? PULSE_NS : CALM_PULSE_NS;
@@ -464,7 +490,7 @@ int observation_start(struct observation *ob, struct evloop *loop, struct fault 
 		err = evloop_add_timer(loop, BATCH_NS, BATCH_NS, on_batch, ob, &ob->batch);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err));
-	err = kernel_source_measure(ob->source, f);
+	err = begin_to_measure(ob, f);
 	return err ? err : continue_calibration(ob, f);
 }
 
@@ -478,6 +504,15 @@ int observation_finish(struct observation *ob, struct fault *f)
 	return err;
 }
 
+static int watch_signals(struct observation *ob, struct evloop *loop, struct fault *f)
+{
+	int err = evloop_add_signal(loop, SIGINT, on_signal, ob);
+
+	if (!err)
+		err = evloop_add_signal(loop, SIGTERM, on_signal, ob);
+	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err)) : 0;
+}
+
 /* What paces the reports and ends the run. */
 static int set_pace(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
 {
@@ -487,22 +522,20 @@ static int set_pace(struct observation *ob, struct evloop *loop, const struct ob
 		err = evloop_add_timer(loop, pace->interval_ns, pace->interval_ns, on_tick, ob, NULL);
 	if (!err && pace->duration_ns)
 		err = evloop_add_timer(loop, pace->duration_ns, 0, on_end, ob, NULL);
-	if (!err && !pace->ignore_signals)
-		err = evloop_add_signal(loop, SIGINT, on_signal, ob);
-	if (!err && !pace->ignore_signals)
-		err = evloop_add_signal(loop, SIGTERM, on_signal, ob);
 	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err)) : 0;
 }
 
 int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
 {
-	uint64_t start = now_ns(CLOCK_MONOTONIC), rest;
-	int err;
+	uint64_t start, rest;
+	int err = pace->ignore_signals ? 0 : watch_signals(ob, loop, f);
 
 	ob->pace = *pace;
-	err = set_pace(ob, loop, pace, f);
 	if (!err)
 		err = observation_start(ob, loop, f);
+	start = now_ns(CLOCK_MONOTONIC);
+	if (!err)
+		err = set_pace(ob, loop, pace, f);
 	if (!err)
 		err = evloop_run(loop);
 	rest = now_ns(CLOCK_MONOTONIC) - start - ob->reports * pace->interval_ns;

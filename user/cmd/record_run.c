@@ -231,7 +231,7 @@ static int start_child(struct record *r)
 	return err;
 }
 
-static int start(struct record *r)
+static int set_pace(struct record *r)
 {
 	const struct record_config *c = r->c;
 	int err = evloop_add_timer(r->loop, c->interval_ns, c->interval_ns, on_interval, r, NULL);
@@ -240,17 +240,26 @@ static int start(struct record *r)
 		err = evloop_add_timer(r->loop, COMMIT_NS, COMMIT_NS, on_commit, r, NULL);
 	if (!err && c->duration_ns)
 		err = evloop_add_timer(r->loop, c->duration_ns, 0, on_end, r, NULL);
-	if (!err)
-		err = evloop_add_signal(r->loop, SIGINT, on_signal, r);
+	r->begun_ns = now_ns(CLOCK_MONOTONIC);
+	return err;
+}
+
+/* The time begins when all is attached. */
+static int start(struct record *r)
+{
+	int err = evloop_add_signal(r->loop, SIGINT, on_signal, r);
+
 	if (!err)
 		err = evloop_add_signal(r->loop, SIGTERM, on_signal, r);
 	if (!err && r->n_pids)
 		err = process_ends_new(r->pids, r->n_pids, r->loop, on_all_ended, r, &r->ends, r->f);
-	if (!err && c->argv)
+	if (!err && r->c->argv)
 		err = start_child(r);
 	if (!err && r->ob)
 		err = observation_start(r->ob, r->loop, r->f);
-	return err ? err : start_boards(r);
+	if (!err)
+		err = start_boards(r);
+	return err ? err : set_pace(r);
 }
 
 static int set_up(struct record *r)
@@ -258,6 +267,7 @@ static int set_up(struct record *r)
 	const struct record_config *c = r->c;
 	int err = 0;
 
+	r->begun_ns = now_ns(CLOCK_MONOTONIC);
 	if (c->argv) /* before there are threads, and before signals are blocked */
 		err = child_spawn(&r->child, c->argv, true, r->f);
 	if (!err)
@@ -270,7 +280,6 @@ static int set_up(struct record *r)
 		err = open_boards(r);
 	if (!err && !c->no_kernel)
 		err = open_kernel(r);
-	r->begun_ns = now_ns(CLOCK_MONOTONIC);
 	return err ? err : start(r);
 }
 

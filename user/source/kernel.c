@@ -94,31 +94,12 @@ static int prepare(struct kernel_source *k, struct fault *f)
 	return 0;
 }
 
-static void deliver(void *arg, const struct ls_snap *snap)
-{
-	struct kernel_source *k = arg;
-	struct loop_sample s;
-
-	kernel_sample(snap, &s);
-	if (snap->reason == LS_SNAP_LIVE)
-		k->cost.events_live += s.events;
-	else
-		k->cost.events_ended += s.events;
-	s.over_budget = k->measuring && !k->edges.attached;
-	if (snap->t.edges && snap->t.edges == k->skel->bss->ls_edges)
-		s.edges = k->edges.kind;
-	if (k->edges.kind != EDGES_SCHED)
-		kernel_ticks_fill(&k->ticks, &s);
-	if (!k->fn_err)
-		k->fn_err = k->fn(k->arg, &s);
-}
-
 static int on_ended(void *arg, void *data, size_t size)
 {
 	struct kernel_source *k = arg;
 
 	if (size >= sizeof(struct ls_snap) && k->fn)
-		deliver(k, data);
+		kernel_deliver(k, data);
 	else if (size >= sizeof(struct ls_snap))
 		kernel_ended_keep(&k->kept, data);
 	return 0;
@@ -371,81 +352,6 @@ void kernel_source_close(struct kernel_source *k)
 	free(k);
 }
 
-static ssize_t take_snaps(void *arg, const char *data, size_t n)
-{
-	size_t used = 0;
-
-	for (; n - used >= sizeof(struct ls_snap); used += sizeof(struct ls_snap)) {
-		struct ls_snap snap;
-
-		memcpy(&snap, data + used, sizeof(snap));
-		deliver(arg, &snap);
-	}
-	return (ssize_t)used;
-}
-
-static ssize_t take_ticks(void *arg, const char *data, size_t n)
-{
-	struct kernel_source *k = arg;
-	size_t used = 0;
-
-	for (; n - used >= sizeof(struct ls_tick_snap); used += sizeof(struct ls_tick_snap)) {
-		struct ls_tick_snap snap;
-		int err;
-
-		memcpy(&snap, data + used, sizeof(snap));
-		err = kernel_ticks_take(&k->ticks, &snap, k->skel->data->ls_epoch);
-		if (err)
-			return err;
-	}
-	return (ssize_t)used;
-}
-
-int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f)
-{
-	int err = 0;
-
-	k->fn = fn;
-	k->arg = arg;
-	k->fn_err = 0;
-	k->cost.events_live = 0;
-	if (k->edges.kind != EDGES_SCHED) {
-		k->skel->data->ls_epoch++;
-		kernel_ticks_begin(&k->ticks);
-		err = kernel_walk(k, WALK_TICKS, take_ticks, k);
-	}
-	if (!err)
-		err = kernel_walk(k, WALK_SNAPSHOT, take_snaps, k);
-	if (!err) {
-		int n;
-
-		kernel_ended_hand_out(&k->kept, deliver, k);
-		n = ring_buffer__consume(k->ended);
-		err = n < 0 ? n : 0;
-	}
-	kernel_ticks_end(&k->ticks);
-	k->fn = NULL;
-	if (err)
-		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
-	return k->fn_err;
-}
-
-int kernel_source_look(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f)
-{
-	uint64_t counted = k->cost.events_live;
-	int err;
-
-	k->fn = fn;
-	k->arg = arg;
-	k->fn_err = 0;
-	err = kernel_walk(k, WALK_SNAPSHOT, take_snaps, k);
-	k->cost.events_live = counted;
-	k->fn = NULL;
-	if (err)
-		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
-	return k->fn_err;
-}
-
 int kernel_source_take_ended(struct kernel_source *k, struct fault *f)
 {
 	int n = ring_buffer__consume(k->ended);
@@ -465,6 +371,11 @@ int kernel_source_poll(struct kernel_source *k, struct fault *f)
 	k->taken = 0;
 	n = ring_buffer__consume(k->events);
 	return n < 0 && n != BATCH_FULL ? fault(f, n, EXIT_FAILED, "the events can't be read: %s", strerror(-n)) : 0;
+}
+
+bool kernel_source_is_measuring(const struct kernel_source *k)
+{
+	return k->measuring;
 }
 
 bool kernel_source_measures(const struct kernel_source *k)
@@ -546,36 +457,6 @@ int kernel_source_drain(struct kernel_source *k, struct fault *f)
 	if (!err)
 		err = kernel_stream_rest(&k->stream, k->counters[LS_C_EVENTS_LOST], monotonic_ns());
 	return err ? fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err)) : 0;
-}
-
-int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
-{
-	int cpus = libbpf_num_possible_cpus();
-	uint64_t d[LS_NR_COUNTERS] = {};
-	_cleanup_free_ uint64_t *v = NULL;
-
-	if (cpus < 0)
-		return cpus;
-	v = calloc((size_t)cpus, sizeof(*v));
-	if (!v)
-		return -ENOMEM;
-	for (__u32 i = 0; i < LS_NR_COUNTERS; i++) {
-		uint64_t sum = 0;
-
-		if (bpf_map_lookup_elem(bpf_map__fd(k->skel->maps.ls_counters), &i, v))
-			return -errno;
-		for (int c = 0; c < cpus; c++)
-			sum += v[c];
-		d[i] = sum - k->counters[i];
-		k->counters[i] = sum;
-	}
-	ret->ended_lost = d[LS_C_RING_FULL] + kernel_ended_lost(&k->kept);
-	ret->not_tracked = d[LS_C_NO_STORAGE];
-	ret->torn = d[LS_C_TORN];
-	ret->edges = d[LS_C_EVENTS_LOST];
-	ret->slow_ticks = d[LS_C_SLOW_LOST];
-	ret->stacks = d[LS_C_STACK_LOST];
-	return 0;
 }
 
 double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kind)

@@ -55,7 +55,8 @@ int kernel_source_watch(struct kernel_source *k, pid_t pid, bool follow_children
 
 typedef int (*kernel_sample_fn)(void *arg, const struct loop_sample *s);
 
-/* One walk over all observed threads, then what ended since the last one. A negative return of fn ends it. */
+/* One walk over all observed threads, then what ended since the last one. A thread may come twice, the later sample holds. A
+ * negative return of fn ends it. */
 int kernel_source_snapshot(struct kernel_source *k, kernel_sample_fn fn, void *arg, struct fault *f);
 
 /* As kernel_source_snapshot(), but a mere look: who there is. Ticks are unknown, what ended is left for the next snapshot, and
@@ -73,9 +74,10 @@ int kernel_source_poll(struct kernel_source *k, struct fault *f);
 int kernel_source_drain(struct kernel_source *k, struct fault *f);
 /* A look at the ticks in progress and at what measuring costs: at least each 100 ms while edges are measured. */
 int kernel_source_pulse(struct kernel_source *k, struct fault *f);
-/* Begins to measure the edges, where the options ask for it. Takes some 100 ms, which is why it is a step of its own: the first
- * interval need not wait for it. */
+/* Begins to measure the edges, where the options ask for it; a second call does nothing. Takes some 100 ms, on a slow machine
+ * seconds. */
 int kernel_source_measure(struct kernel_source *k, struct fault *f);
+bool kernel_source_is_measuring(const struct kernel_source *k); /* it has been called */
 /* True where edges are measured, or would be but for the budget. */
 bool kernel_source_measures(const struct kernel_source *k);
 

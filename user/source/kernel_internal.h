@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel_internal.h - what the files of the live source share: kernel.c loads and attaches, kernel_walk.c runs iterators,
- * kernel_edges.c finds and attaches the edges, kernel_ticks.c turns what they measured into the model's terms.
+ * kernel_internal.h - what the files of the live source share: kernel.c loads and attaches, kernel_walk.c runs iterators, kernel_snapshot.c
+ * takes snapshots with them, kernel_edges.c finds and attaches the edges, kernel_ticks.c turns what they measured into the model's terms.
  */
 #ifndef LOOPSCOPE_SOURCE_KERNEL_INTERNAL_H
 #define LOOPSCOPE_SOURCE_KERNEL_INTERNAL_H
@@ -50,6 +50,7 @@ struct kernel_source {
 	struct kernel_sampling sampling;
 	struct kernel_budget budget;
 	uint64_t counters[LS_NR_COUNTERS]; /* as last read */
+	uint64_t torn_mended;              /* torn since then, but read whole by another walk */
 	/* for the time of a snapshot */
 	kernel_sample_fn fn;
 	void *arg;
@@ -61,6 +62,10 @@ typedef ssize_t (*kernel_bytes_fn)(void *arg, const char *data, size_t n);
 int kernel_walk_link(struct bpf_link *link, kernel_bytes_fn each, void *arg);
 /* All links of one kind of walk. */
 int kernel_walk(struct kernel_source *k, enum kernel_walk which, kernel_bytes_fn each, void *arg);
+/* One of the kernel side's counters, summed over the CPUs. */
+int kernel_counter(const struct kernel_source *k, __u32 which, uint64_t *ret);
+/* Hands a struct ls_snap to whoever asked for a snapshot; arg: the source. */
+void kernel_deliver(void *arg, const struct ls_snap *snap);
 /* Has the threads of pid (0: all) walked from now on. */
 int kernel_walk_add(struct kernel_source *k, pid_t pid);
 void kernel_walk_close(struct kernel_source *k);

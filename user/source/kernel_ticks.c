@@ -30,6 +30,7 @@ struct measured {
 	struct hist_packed *tick_hist, *io_hist; /* of the interval, where asked for; NULL: no value in it */
 	uint64_t stalled_start_ns, tell_again_ns; /* the tick in progress that was told, and at what age it is told again */
 	unsigned round;
+	bool taken; /* from a walk, in that round */
 	UT_hash_handle hh;
 };
 
@@ -143,11 +144,14 @@ int kernel_ticks_take(struct kernel_ticks *k, const struct ls_tick_snap *s, uint
 	struct measured *m = find(k, s->tid, s->start_boottime_ns);
 	int err = 0;
 
+	if (m && m->taken && m->round == k->round)
+		return 0; /* the walk was made again for another thread's sake */
 	if (!m)
 		m = add(k, s->tid, s->start_boottime_ns);
 	if (!m)
 		return -ENOMEM;
 	m->round = k->round;
+	m->taken = true;
 	m->tick_us = m->io_us = (struct quantiles){};
 	drop_hists(m);
 	if (s->k.ticks != m->last.ticks) {
