@@ -486,6 +486,12 @@ class LiveTest(unittest.TestCase):
     def looper(self, name, *args, **how):
         return self.start([os.path.join(LOOPERS, name), *args], READY, **how)
 
+    def looper_as(self, comm, name, *args, **how):
+        """Under a name of its own, where other tests may run the same looper meanwhile."""
+        link = os.path.join(self.tmp, comm)
+        os.symlink(os.path.join(LOOPERS, name), link)
+        return self.start([link, *args], READY, **how)
+
     def asyncio(self, period, work, loop="asyncio", **how):
         return self.start([PYTHON, os.path.join(SOURCES, "openloop.py"), "--loop", loop, "-p", period, "-w", work],
                           READY, **how)

@@ -93,10 +93,10 @@ class Textfile(ExportTest):
     def test_says_what_is_served(self):
         folder = os.path.join(self.tmp, "textfile")
         os.mkdir(folder)
-        program = self.looper("poll")
-        daemon = self.export(*PUSH, "--textfile", folder, "--include", "comm=poll")
+        program = self.looper_as("written", "poll")
+        daemon = self.export(*PUSH, "--textfile", folder, "--include", "comm=written")
         path = os.path.join(folder, "loopscope.prom")
-        until(lambda: os.path.exists(path) and self.read(path).sum("loopscope_loops", comm="poll"), 20, "the file with the loop in it")
+        until(lambda: os.path.exists(path) and self.read(path).sum("loopscope_loops", comm="written"), 20, "the file with the loop in it")
         written, served = self.read(path), daemon.metrics()
         own = re.compile(r"loopscope_(last_scrape|textfile|http|scrape|otlp|ndjson)")
         self.assertEqual({k for k in written.values if not own.match(k[0])}, {k for k in served.values if not own.match(k[0])})
@@ -271,25 +271,25 @@ class Settings(ExportTest):
                 self.assertRegex(done.stderr, r"^loopscope: [^\n]*" + said + r"[^\n]*\n$")
 
     def test_reload(self):
-        program, other = self.looper("poll"), self.looper("ppoll")
-        path = self.write("[export]\ninterval = 1s\ninclude = comm=poll\n")
+        program, other = self.looper_as("reload", "poll"), self.looper_as("preload", "ppoll")
+        path = self.write("[export]\ninterval = 1s\ninclude = comm=reload\n")
         daemon = self.export("--config", path)
-        until(lambda: daemon.metrics().sum("loopscope_loops", comm="poll"), 20, "the loop that is asked for")
-        self.assertIsNone(daemon.metrics().sum("loopscope_loops", comm="ppoll"))
-        before = daemon.metrics().sum("loopscope_loop_seconds_total", comm="poll")
+        until(lambda: daemon.metrics().sum("loopscope_loops", comm="reload"), 20, "the loop that is asked for")
+        self.assertIsNone(daemon.metrics().sum("loopscope_loops", comm="preload"))
+        before = daemon.metrics().sum("loopscope_loop_seconds_total", comm="reload")
 
-        self.write("[export]\ninterval = 1s\ninclude = comm=ppol\ninclude == x\n")
+        self.write("[export]\ninterval = 1s\ninclude = comm=preloa\ninclude == x\n")
         daemon.program.process.send_signal(signal.SIGHUP)
         daemon.program.wait_line(r"export\.conf:4: include: '= x' is no filter")
-        self.assertEqual(daemon.fresh_metrics().sum("loopscope_loops", comm="poll"), 1, "it goes on as it was")
+        self.assertEqual(daemon.fresh_metrics().sum("loopscope_loops", comm="reload"), 1, "it goes on as it was")
 
-        self.write("[export]\ninterval = 2s\ninclude = comm=ppoll\n")
+        self.write("[export]\ninterval = 2s\ninclude = comm=preload\n")
         daemon.program.process.send_signal(signal.SIGHUP)
-        until(lambda: daemon.metrics().sum("loopscope_loops", comm="ppoll"), 20, "the other loop")
+        until(lambda: daemon.metrics().sum("loopscope_loops", comm="preload"), 20, "the other loop")
         daemon.program.wait_line(r"interval has changed; that, and what else can't change while it runs, waits for a restart")
-        after = until(lambda: (lambda m: m.sum("loopscope_loops", comm="poll") == 0 and m)(daemon.metrics()), 20,
+        after = until(lambda: (lambda m: m.sum("loopscope_loops", comm="reload") == 0 and m)(daemon.metrics()), 20,
                       "the one that is no longer asked for is let go")
-        self.assertGreaterEqual(after.sum("loopscope_loop_seconds_total", comm="poll"), before, "no counter goes back")
+        self.assertGreaterEqual(after.sum("loopscope_loop_seconds_total", comm="reload"), before, "no counter goes back")
         self.end(daemon)
         del program, other
 

@@ -458,8 +458,7 @@ static bool any_ended(const struct interval *iv)
 	return false;
 }
 
-/* Attaching takes from 0.1 s to seconds: the first interval begins when it is done, so that its ticks are all counted and it is as
- * long as those after it. What ended meanwhile would be in none: then that time is an interval of its own. */
+/* Attaching takes from 0.1 s to seconds: the first interval begins when it is done, so that its ticks are all counted. What ended meanwhile would be in none: then that time is an interval of its own. */
 static int begin_to_measure(struct observation *ob, struct fault *f)
 {
 	struct interval iv = {};
@@ -513,13 +512,21 @@ static int watch_signals(struct observation *ob, struct evloop *loop, struct fau
 	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err)) : 0;
 }
 
+/* The first report comes an interval after the start, and is of as much less as attaching took, unless that would leave too
+ * little of it. */
+static uint64_t first_interval_ns(uint64_t interval_ns, uint64_t attaching_ns)
+{
+	return attaching_ns < interval_ns / 2 ? interval_ns - attaching_ns : interval_ns;
+}
+
 /* What paces the reports and ends the run. */
-static int set_pace(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
+static int set_pace(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, uint64_t first_ns,
+		    struct fault *f)
 {
 	int err = 0;
 
 	if (pace->interval_ns)
-		err = evloop_add_timer(loop, pace->interval_ns, pace->interval_ns, on_tick, ob, NULL);
+		err = evloop_add_timer(loop, first_ns, pace->interval_ns, on_tick, ob, NULL);
 	if (!err && pace->duration_ns)
 		err = evloop_add_timer(loop, pace->duration_ns, 0, on_end, ob, NULL);
 	return err ? fault(f, err, EXIT_FAILED, "the event loop can't be set up: %s", strerror(-err)) : 0;
@@ -527,18 +534,20 @@ static int set_pace(struct observation *ob, struct evloop *loop, const struct ob
 
 int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
 {
-	uint64_t start, rest;
+	uint64_t asked = now_ns(CLOCK_MONOTONIC), first, begin, rest;
 	int err = pace->ignore_signals ? 0 : watch_signals(ob, loop, f);
 
 	ob->pace = *pace;
 	if (!err)
 		err = observation_start(ob, loop, f);
-	start = now_ns(CLOCK_MONOTONIC);
+	begin = now_ns(CLOCK_MONOTONIC);
+	first = first_interval_ns(pace->interval_ns, begin - asked);
+	begin -= pace->interval_ns - first;
 	if (!err)
-		err = set_pace(ob, loop, pace, f);
+		err = set_pace(ob, loop, pace, first, f);
 	if (!err)
 		err = evloop_run(loop);
-	rest = now_ns(CLOCK_MONOTONIC) - start - ob->reports * pace->interval_ns;
+	rest = now_ns(CLOCK_MONOTONIC) - begin - ob->reports * pace->interval_ns;
 	if (!err && !(pace->count && ob->reports >= pace->count) && worth_reporting(ob, rest))
 		err = observation_report(ob, true, f);
 	if (!err)

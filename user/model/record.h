@@ -73,7 +73,7 @@ struct waited_share {
 struct hist_packed; /* model/hist_packed.h */
 
 struct loop_record {
-	double ts;         /* unix seconds at the interval's end */
+	double ts;         /* unix seconds at the end of interval_s, which is this loop's own: when it was read, or ended */
 	double interval_s; /* what this record really spans: shorter for a loop that began or ended within */
 	enum record_source source;
 	enum edge_kind edges;

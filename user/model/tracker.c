@@ -235,7 +235,8 @@ static int report(struct tracker *t, struct tracked *l, size_t *n_asleep)
 		return 0;
 	if (!loop_delta(l->has_before ? &l->before : NULL, &l->now, &l->facts, &r))
 		return 0;
-	r.ts = t->wall_ts;
+	/* The sample's own time: a walk over many threads takes a while, and may itself have waited for a CPU. */
+	r.ts = t->wall_ts + (double)(int64_t)(l->now.now_ns - t->mono_ns) / 1e9;
 	if (!isnan(t->event_cost_ns)) {
 		uint64_t was = l->has_before ? l->before.events : 0;
 		uint64_t events = l->now.events > was ? l->now.events - was : 0;
