@@ -57,6 +57,7 @@ struct observation {
 	struct evloop *loop;
 	struct ev_source *pulse, *ring, *batch, *calibration;
 	struct observe_pace pace;
+	uint64_t asked_ns; /* when it was opened */
 	uint64_t reports, pulses;
 	struct fault *f;
 };
@@ -228,6 +229,7 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	ob->o = *o;
 	ob->f = f;
+	ob->asked_ns = now_ns(CLOCK_MONOTONIC);
 	err = open_sink(ob, f);
 	if (!err)
 		err = tracker_new(&to, &ob->tracker);
@@ -534,14 +536,14 @@ static int set_pace(struct observation *ob, struct evloop *loop, const struct ob
 
 int observation_run(struct observation *ob, struct evloop *loop, const struct observe_pace *pace, struct fault *f)
 {
-	uint64_t asked = now_ns(CLOCK_MONOTONIC), first, begin, rest;
+	uint64_t first, begin, rest;
 	int err = pace->ignore_signals ? 0 : watch_signals(ob, loop, f);
 
 	ob->pace = *pace;
 	if (!err)
 		err = observation_start(ob, loop, f);
 	begin = now_ns(CLOCK_MONOTONIC);
-	first = first_interval_ns(pace->interval_ns, begin - asked);
+	first = first_interval_ns(pace->interval_ns, begin - ob->asked_ns);
 	begin -= pace->interval_ns - first;
 	if (!err)
 		err = set_pace(ob, loop, pace, first, f);
