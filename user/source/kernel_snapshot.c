@@ -133,7 +133,7 @@ int kernel_source_look(struct kernel_source *k, kernel_sample_fn fn, void *arg, 
 	k->fn = fn;
 	k->arg = arg;
 	k->fn_err = 0;
-	err = kernel_walk(k, WALK_SNAPSHOT, take_snaps, k);
+	err = walk_whole(k, WALK_SNAPSHOT, take_snaps);
 	k->cost.events_live = counted;
 	k->fn = NULL;
 	if (err)
