@@ -30,8 +30,8 @@ PROBES_IN_GUEST = "/usr/local/share/loopscope/probes"
 BOOT_TIMEOUT_S = 200
 TOLERANCE = 0.02
 THROTTLED_TOLERANCE = 0.05  # cpu.stat only moves when a throttled stretch of up to one 50 ms period ends
-STARVED = 0.05  # an emulator that waited more than this for a CPU gives no figures to judge by
-HOPELESS = 0.4  # and one that waited this much may not get through its steps in time
+STARVED = 0.05  # an emulator that was without a CPU for more than this share gives no figures to judge by
+HOPELESS = 0.4  # and one that was for this much may not get through its steps in time
 FIRST_SUPPORTED = (5, 15)
 STATUS_UNSUPPORTED = 3
 
@@ -148,7 +148,7 @@ class Unjudged(Exception):
 
 
 def too_busy(starved):
-    return f"this machine is too busy: the emulator waited {starved:.0%} of the time for a CPU"
+    return f"this machine is too busy: the emulator was without a CPU for {starved:.0%} of the time"
 
 
 class Truth:
