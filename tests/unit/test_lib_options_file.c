@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -196,6 +197,34 @@ ParameterizedTest(struct wrong *w, lib_options_file, refused)
 	cr_assert_eq(strncmp(r.f.text + strlen(where), w->sentence, strlen(w->sentence)), 0, "'%s' should be '%s'",
 		     r.f.text + strlen(where), w->sentence);
 	done(&r);
+}
+
+/* A token may be long: 300 and 8,000 characters of value, between other lines; no more. */
+Test(lib_options_file, long_values)
+{
+	static const size_t lengths[] = {170, 180, 190, 198, 300, 8000};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		_cleanup_free_ char *value = calloc(1, lengths[i] + 1), *text = NULL;
+		struct read r;
+
+		memset(value, 'a', lengths[i]);
+		value[7] = '=';
+		value[9] = ' ';
+		value[11] = ';';
+		cr_assert_geq(asprintf(&text, "[export]\n; %s\ncount = 4\nwrite =  %s \t;%s\ninterval = 5s\n", value, value, value + 20), 0);
+		read_both(&r, "", text, strlen(text));
+		if (2 * lengths[i] > OPTIONS_FILE_LINE_MAX) {
+			cr_assert_eq(r.err, -EINVAL);
+			cr_assert(strstr(r.f.text, ":4: the line is too long: at most 8190 characters"), "%s", r.f.text);
+		} else {
+			cr_assert_eq(r.err, 0, "%s", r.f.text);
+			cr_assert_str_eq(r.c.write, value);
+			cr_assert_eq(r.c.count, 4);
+			cr_assert_eq(r.c.interval, 5000000000ull);
+		}
+		done(&r);
+	}
 }
 
 Test(lib_options_file, a_nul_byte)

@@ -58,6 +58,39 @@ static int on_section_line(struct inifile *in, const char *line)
 	return note(in, in->section(in->arg, name));
 }
 
+/* What stands for a line that inih has no room for: nothing for a comment, else its key, and a value that on_key() puts right. */
+static char *shortened(struct inifile *in, char *buf, int size, size_t len)
+{
+	const char *line = in->next, *after = line;
+
+	if (len - 1 > in->longest)
+		return NULL;
+	if (strchr(";#", *line))
+		return strcpy(buf, "\n");
+	while (after < line + len && !strchr("=:", *after))
+		after++;
+	if (after == line + len || after - line + 3 >= size)
+		return NULL;
+	in->long_value = after + 1;
+	memcpy(buf, line, (size_t)(after + 1 - line));
+	strcpy(buf + (after + 1 - line), "x\n");
+	return buf;
+}
+
+/* The value as inih would have handed it out: without a comment, and without space around it. */
+static char *long_value(const struct inifile *in)
+{
+	const char *begin = in->long_value, *end = begin;
+
+	while (end < in->next && !(*end == ';' && end > begin && isspace((unsigned char)end[-1])))
+		end++;
+	while (begin < end && isspace((unsigned char)*begin))
+		begin++;
+	while (end > begin && isspace((unsigned char)end[-1]))
+		end--;
+	return strndup(begin, (size_t)(end - begin));
+}
+
 /* An fgets() over the text. */
 static char *next_line(char *buf, int size, void *user)
 {
@@ -72,10 +105,15 @@ static char *next_line(char *buf, int size, void *user)
 	len = newline ? (size_t)(newline + 1 - in->next) : (size_t)(in->end - in->next);
 	if (memchr(in->next, '\0', len))
 		return inifile_refuse(in, "a NUL byte: %s is plain text", in->what), NULL;
-	if (len >= (size_t)size)
-		return inifile_refuse(in, "the line is too long: at most %d characters are allowed", size - 2), NULL;
-	memcpy(buf, in->next, len);
-	buf[len] = '\0';
+	in->long_value = NULL;
+	if (len < (size_t)size) {
+		memcpy(buf, in->next, len);
+		buf[len] = '\0';
+	} else if (!shortened(in, buf, size, len)) {
+		return inifile_refuse(in, "the line is too long: at most %zu characters are allowed",
+				      in->longest > (size_t)size - 2 ? in->longest : (size_t)size - 2),
+		       NULL;
+	}
 	in->next += len;
 
 	if (isblank((unsigned char)*buf) && buf[strspn(buf, " \t\r\n")])
@@ -88,8 +126,17 @@ static char *next_line(char *buf, int size, void *user)
 static int on_key(void *user, const char *section, const char *name, const char *value)
 {
 	struct inifile *in = user;
+	_cleanup_free_ char *whole = NULL;
 
-	return !in->err && !note(in, in->key(in->arg, section, name, value));
+	if (in->err)
+		return 0;
+	if (in->long_value) {
+		whole = long_value(in);
+		if (!whole)
+			return !no_memory(in);
+		value = whole;
+	}
+	return !note(in, in->key(in->arg, section, name, value));
 }
 
 int inifile_parse(struct inifile *in, const char *text, size_t len)

@@ -3,7 +3,8 @@
  * inifile.h - "[section]" and "key = value" lines, read strictly: what is not understood is told with its line.
  *
  * inih splits the lines. Its habits that are too lenient are caught before it: it joins an indented line to the value above,
- * splits an overlong line, and says nothing of a section without keys. A comment is a line that begins with ; or #, or what
+ * splits an overlong line, and says nothing of a section without keys. As packaged it takes 198 characters a line: longer values,
+ * where they are allowed (a token in a header), go past it. A comment is a line that begins with ; or #, or what
  * follows " ;" in a line. The text is handed in whole; the first thing wrong ends the reading and is the fault
  * "SOURCE:LINE: what is wrong".
  *
@@ -23,15 +24,17 @@ struct inifile {
 	int (*section)(void *arg, const char *name); /* on its own line, also where no key follows */
 	int (*key)(void *arg, const char *section, const char *name, const char *value); /* section "": before any */
 	void *arg;
+	size_t longest; /* characters a line; 0, or below inih's 198: those */
 	enum exit_status status; /* of what is wrong in it: EXIT_FAILED, EXIT_USAGE */
 	struct fault *f;
 	/* while reading */
 	unsigned line; /* of what was handed out last, from 1; a callback that knows better may set it before it refuses */
 	int err;
 	const char *next, *end;
+	const char *long_value; /* of the last line, where it is too long for inih: up to `next` */
 };
 
-/* The first seven fields are the caller's. */
+/* The first eight fields are the caller's. */
 int inifile_parse(struct inifile *in, const char *text, size_t len);
 
 /* Notes the error and fills the fault; returns -EINVAL. A later one does not hide the first. */

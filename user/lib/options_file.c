@@ -172,6 +172,7 @@ int options_file_read(const char *path, const struct opt_usage *usage, const str
 		       .what = "a file of options",
 		       .section = on_section,
 		       .key = on_key,
+		       .longest = OPTIONS_FILE_LINE_MAX,
 		       .status = EXIT_USAGE,
 		       .f = f},
 		.usage = usage,

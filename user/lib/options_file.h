@@ -21,6 +21,7 @@
 struct opt_file;
 
 #define OPTIONS_FILE_MAX (64 * 1024)
+#define OPTIONS_FILE_LINE_MAX 8190 /* what servers take of a header */
 
 /* At most OPTIONS_GIVEN_MAX specs. The section is the command's name. On failure the config may be partly filled. */
 int options_file_read(const char *path, const struct opt_usage *usage, const struct opt_spec *specs, const struct opt_given *given,
