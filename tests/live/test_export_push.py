@@ -283,10 +283,10 @@ class Settings(ExportTest):
         daemon.program.wait_line(r"export\.conf:4: include: '= x' is no filter")
         self.assertEqual(daemon.fresh_metrics().sum("loopscope_loops", comm="reload"), 1, "it goes on as it was")
 
-        self.write("[export]\ninterval = 2s\ninclude = comm=preload\n")
+        self.write("[export]\ninterval = 2s\nmax-loops = 7\nno-slow = yes\ninclude = comm=preload\n")
         daemon.program.process.send_signal(signal.SIGHUP)
         until(lambda: daemon.metrics().sum("loopscope_loops", comm="preload"), 20, "the other loop")
-        daemon.program.wait_line(r"interval has changed; that, and what else can't change while it runs, waits for a restart")
+        daemon.program.wait_line(r"^loopscope: interval, max-loops, no-slow can't change while it runs: what the file says of them waits for a restart$")
         after = until(lambda: (lambda m: m.sum("loopscope_loops", comm="reload") == 0 and m)(daemon.metrics()), 20,
                       "the one that is no longer asked for is let go")
         self.assertGreaterEqual(after.sum("loopscope_loop_seconds_total", comm="reload"), before, "no counter goes back")

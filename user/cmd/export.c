@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,20 +154,24 @@ int export_settings_load(int argc, char **argv, struct export_settings **ret, st
 }
 
 /* What shapes the kernel source, the groups or the boards stays for the whole run. */
-const char *export_settings_fixed_differ(const struct export_settings *a, const struct export_settings *b)
+size_t export_settings_fixed_differ(const struct export_settings *a, const struct export_settings *b, char *names, size_t size)
 {
 	static const char *const may_change[] = {"include", "exclude", "textfile", "ndjson", "otlp", "push-interval", "otlp-header",
 						 "otlp-resource", "otlp-timeout", "otlp-queue"};
+	size_t n = 0, len = 0;
 
 	for (const struct opt_spec *s = specs; s->name; s++) {
 		bool may = s->command_line_only;
 
 		for (size_t i = 0; i < ARRAY_SIZE(may_change); i++)
 			may = may || !strcmp(may_change[i], s->name);
-		if (!may && !options_same(s, &a->c, &b->c))
-			return s->name;
+		if (may || options_same(s, &a->c, &b->c))
+			continue;
+		len += (size_t)snprintf(names + len, size - len, "%s%s", n++ ? ", " : "", s->name);
+		if (len >= size)
+			len = size - 1;
 	}
-	return NULL;
+	return n;
 }
 
 static int print_settings(const struct export_settings *s, struct fault *f)

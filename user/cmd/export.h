@@ -4,6 +4,7 @@
 #define LOOPSCOPE_CMD_EXPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -45,8 +46,8 @@ struct export_settings;
 int export_settings_load(int argc, char **argv, struct export_settings **ret, struct fault *f);
 void export_settings_free(struct export_settings *s); /* accepts NULL */
 const struct export_config *export_settings_config(const struct export_settings *s);
-/* A long option that can't change while it runs and differs; NULL: none does. */
-const char *export_settings_fixed_differ(const struct export_settings *a, const struct export_settings *b);
+/* How many options differ that can't change while it runs; their long names, as "a, b, c". */
+size_t export_settings_fixed_differ(const struct export_settings *a, const struct export_settings *b, char *names, size_t size);
 
 /* Runs until SIGTERM or SIGINT. On SIGHUP the settings are loaded anew from the same command line. */
 int export_daemon(const struct export_settings *s, int argc, char **argv, struct fault *f);

@@ -166,14 +166,16 @@ static int apply_filter(struct export *e, const struct export_config *c)
 static int reload(struct export *e, struct fault *f)
 {
 	struct export_settings *s = NULL;
-	const char *fixed;
+	char fixed[512];
+	size_t n_fixed;
 	int err = export_settings_load(e->argc, e->argv, &s, f);
 
 	if (err)
 		return err;
-	fixed = export_settings_fixed_differ(e->first, s);
-	if (fixed)
-		fprintf(stderr, "loopscope: %s has changed; that, and what else can't change while it runs, waits for a restart\n", fixed);
+	n_fixed = export_settings_fixed_differ(e->first, s, fixed, sizeof(fixed));
+	if (n_fixed)
+		fprintf(stderr, "loopscope: %s can't change while it runs: what the file says of %s waits for a restart\n", fixed,
+			n_fixed > 1 ? "them" : "it");
 	err = export_push_configure(e->push, export_settings_config(s), f);
 	if (!err)
 		err = export_records_configure(e->records, export_settings_config(s)->ndjson, f);
