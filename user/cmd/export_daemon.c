@@ -17,6 +17,7 @@
 #include "cmd/board_watches.h"
 #include "cmd/export.h"
 #include "cmd/export_http.h"
+#include "cmd/export_memory.h"
 #include "cmd/export_metrics.h"
 #include "cmd/export_own.h"
 #include "cmd/export_push.h"
@@ -58,6 +59,7 @@ struct export {
 	struct process_finder *finder;
 	uint64_t last_reading_ns, last_look_ns;
 	struct export_own_readings readings;
+	struct export_memory memory;
 };
 
 static uint64_t now_ns(void)
@@ -99,6 +101,7 @@ static int read_all(struct export *e, bool last)
 	e->last_reading_ns = now_ns();
 	e->readings.n++;
 	e->readings.ns += e->last_reading_ns - from;
+	export_memory_give_back(&e->memory, e->last_reading_ns);
 	export_own_count(e->metrics, &e->readings);
 	if (e->http)
 		export_http_count(e->http);

@@ -13,6 +13,7 @@
 
 #include "lib/cleanup.h"
 
+#define RECORDS_ROOM 64 /* for so many no memory is given back and asked for again */
 #define FORGET_AFTER_ROUNDS 3
 
 struct tracked {
@@ -85,9 +86,20 @@ static void forget_ended(struct tracker *t)
 			forget(t, l);
 }
 
+/* What the last round needed much less of than one before it. */
+static void give_back_room(struct tracker *t)
+{
+	if (t->cap_records <= RECORDS_ROOM || t->n_records > t->cap_records / 4)
+		return;
+	free(t->records);
+	t->records = NULL;
+	t->cap_records = 0;
+}
+
 void tracker_begin(struct tracker *t, double wall_ts, uint64_t mono_ns)
 {
 	forget_ended(t);
+	give_back_room(t);
 	t->round++;
 	t->last_mono_ns = t->mono_ns;
 	t->wall_ts = wall_ts;
@@ -210,7 +222,7 @@ int tracker_learn(struct tracker *t, const struct loop_sample *s)
 static int append(struct tracker *t, const struct loop_record *r)
 {
 	if (t->n_records == t->cap_records) {
-		size_t cap = t->cap_records ? 2 * t->cap_records : 64;
+		size_t cap = t->cap_records ? 2 * t->cap_records : RECORDS_ROOM;
 		struct loop_record *p = reallocarray(t->records, cap, sizeof(*p));
 
 		if (!p)
