@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* main.c - the table of commands, nothing else. */
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 #include "cmd/command.h"
 #include "lib/cleanup.h"
 #include "lib/fault.h"
+#include "lib/standard.h"
 #include "lib/text.h"
 
 #define NAME_SHOWN 40
@@ -24,6 +26,14 @@ static void usage(FILE *out)
 	fprintf(out, "\n'loopscope COMMAND --help' tells more. Start with: loopscope scan\n");
 }
 
+static int printed(void)
+{
+	if (!fflush(stdout) || errno == EPIPE)
+		return EXIT_DONE;
+	fprintf(stderr, "loopscope: it cannot be written to stdout (%s); see where that leads\n", strerror(errno));
+	return EXIT_FAILED;
+}
+
 static int run(int argc, char **argv)
 {
 	char name[TEXT_ESCAPED_SIZE(NAME_SHOWN)];
@@ -38,6 +48,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	if (standard_fds_hold())
+		return EXIT_FAILED; /* and nowhere to say so */
 	/* Characters, not numbers: a decimal comma would break JSON and parsers of the table. */
 	setlocale(LC_CTYPE, "");
 	/* A reader that is gone is an error of a write, so that everything is detached on the way out. */
@@ -53,11 +65,11 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout);
-		return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
+		return printed();
 	}
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
 		puts("loopscope " LOOPSCOPE_VERSION);
-		return fflush(stdout) ? EXIT_FAILED : EXIT_DONE;
+		return printed();
 	}
 	return run(argc - 1, argv + 1);
 }

@@ -109,6 +109,15 @@ class Errors(Command):
                 self.assertEqual(done.returncode, FAILED, done.stderr)
                 self.assertRegex(done.stderr, r"^loopscope: [^\n]*No space left[^\n]*\n$")
 
+    def test_closed_stdout(self):
+        """What would have been printed goes nowhere, and never to the next file that happens to get that number."""
+        for args in (["scan", "-d", "100ms"], ["doctor"], ["--help"], ["scan", "--help"], ["--version"]):
+            with self.subTest(args=args):
+                self.assert_fault(self.run_it(*args, preexec_fn=lambda: os.close(1), stdout=None), FAILED, "written")
+        done = self.run_it("record", "closed.lsr", "-d", "100ms", preexec_fn=lambda: os.closerange(0, 3), stdout=None)
+        self.assertEqual(done.returncode, DONE)
+        self.assertEqual(self.run_it("report", "closed.lsr").returncode, DONE)
+
     def test_reader_gone(self):
         """As with | head -1: it ends when it next writes, quietly, with status 0."""
         program = self.looper("poll")
