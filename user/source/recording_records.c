@@ -243,79 +243,83 @@ int rec_view_slow_ticks(struct recording_view *v, const struct recording_select 
 
 /* --- tasks, and what sources said --- */
 
-static int take_task(struct recording *r, sqlite3_stmt *s, const struct recording_select *sel, struct arena *a, recording_task_fn fn,
-		     void *arg, struct fault *f)
+/* A walk over rows of one kind, in the order of their intervals. */
+struct walk {
+	struct recording *r;
+	const struct recording_select *sel;
+	recording_task_fn task;
+	recording_state_fn state;
+	void *arg; /* theirs */
+	struct arena arena; /* of the row */
+	struct fault *f;
+};
+
+typedef int (*row_fn)(struct walk *w, sqlite3_stmt *s);
+
+/* owner: the column that says whose row of the table it is; the table goes by the name x. */
+static int walk_rows(struct walk *w, const char *table, const char *owner, const struct field_table *fields, row_fn fn)
+{
+	_cleanup_free_ char *columns = rec_columns(fields, "x");
+	sqlite3_stmt *s = NULL;
+	int err = columns ? 0 : row_fault(w->r, -ENOMEM, w->f);
+
+	if (!err)
+		err = rec_prepare(w->r, &s, w->f,
+				  "SELECT i.at_ns, %s%s FROM interval i JOIN %s x ON x.interval = i.id ORDER BY i.at_ns, i.id, x.place",
+				  owner, columns, table);
+	while (!err && (err = rec_step(w->r, s, w->f)) == 1) {
+		err = fn(w, s);
+		err = err ? err : rec_progress(w->r, sqlite3_column_int64(s, 0));
+		arena_reset(&w->arena);
+	}
+	sqlite3_finalize(s);
+	arena_free(&w->arena);
+	return err;
+}
+
+static int take_task(struct walk *w, sqlite3_stmt *s)
 {
 	struct task_record rec = { 0 };
 	struct recording_task out = { .end_ns = sqlite3_column_int64(s, 0), .record = &rec };
 	int err;
 
-	if (!rec_lane_index(r, sqlite3_column_int64(s, 1), &out.lane))
-		return rec_damaged(r, f);
-	if (!rec_wants(sel, out.lane) || !rec_within(sel, out.end_ns))
+	if (!rec_lane_index(w->r, sqlite3_column_int64(s, 1), &out.lane))
+		return rec_damaged(w->r, w->f);
+	if (!rec_wants(w->sel, out.lane) || !rec_within(w->sel, out.end_ns))
 		return 0;
-	rec.source = r->sources[r->lanes[out.lane].source].pub.kind;
-	err = row_fault(r, rec_row_fields(s, 2, &task_fields, &rec, a), f);
+	rec.source = w->r->sources[w->r->lanes[out.lane].source].pub.kind;
+	err = row_fault(w->r, rec_row_fields(s, 2, &task_fields, &rec, &w->arena), w->f);
 	if (err)
 		return err;
 	out.start_ns = begin_of(out.end_ns, rec.interval_s);
-	return fn(arg, &out);
+	return w->task(w->arg, &out);
 }
 
 int rec_view_tasks(struct recording_view *v, const struct recording_select *sel, recording_task_fn fn, void *arg, struct fault *f)
 {
-	struct recording *r = (struct recording *)v;
-	_cleanup_free_ char *columns = rec_columns(&task_fields, "t");
-	struct arena a = { 0 };
-	sqlite3_stmt *s = NULL;
-	int err = columns ? 0 : row_fault(r, -ENOMEM, f);
+	struct walk w = { .r = (struct recording *)v, .sel = sel, .task = fn, .arg = arg, .f = f };
 
-	if (!err)
-		err = rec_prepare(r, &s, f,
-				  "SELECT i.at_ns, t.lane%s FROM interval i JOIN task t ON t.interval = i.id ORDER BY i.at_ns, i.id, t.place", columns);
-	while (!err && (err = rec_step(r, s, f)) == 1) {
-		err = take_task(r, s, sel, &a, fn, arg, f);
-		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 0));
-		arena_reset(&a);
-	}
-	sqlite3_finalize(s);
-	arena_free(&a);
-	return err;
+	return walk_rows(&w, "task", "x.lane", &task_fields, take_task);
 }
 
-static int take_state(struct recording *r, sqlite3_stmt *s, const struct recording_select *sel, struct arena *a, recording_state_fn fn,
-		      void *arg, struct fault *f)
+static int take_state(struct walk *w, sqlite3_stmt *s)
 {
 	struct source_record rec = { 0 };
 	struct recording_state out = { .at_ns = sqlite3_column_int64(s, 0), .record = &rec };
 	int err;
 
-	if (!rec_source_index(r, sqlite3_column_int64(s, 1), &out.source))
-		return rec_damaged(r, f);
-	if (!rec_within(sel, out.at_ns))
+	if (!rec_source_index(w->r, sqlite3_column_int64(s, 1), &out.source))
+		return rec_damaged(w->r, w->f);
+	if (!rec_within(w->sel, out.at_ns))
 		return 0;
-	rec.source = r->sources[out.source].pub.kind;
-	err = row_fault(r, rec_row_fields(s, 2, &source_fields, &rec, a), f);
-	return err ? err : fn(arg, &out);
+	rec.source = w->r->sources[out.source].pub.kind;
+	err = row_fault(w->r, rec_row_fields(s, 2, &source_fields, &rec, &w->arena), w->f);
+	return err ? err : w->state(w->arg, &out);
 }
 
 int rec_view_states(struct recording_view *v, const struct recording_select *sel, recording_state_fn fn, void *arg, struct fault *f)
 {
-	struct recording *r = (struct recording *)v;
-	_cleanup_free_ char *columns = rec_columns(&source_fields, "s");
-	struct arena a = { 0 };
-	sqlite3_stmt *s = NULL;
-	int err = columns ? 0 : row_fault(r, -ENOMEM, f);
+	struct walk w = { .r = (struct recording *)v, .sel = sel, .state = fn, .arg = arg, .f = f };
 
-	if (!err)
-		err = rec_prepare(r, &s, f,
-				  "SELECT i.at_ns, i.source%s FROM interval i JOIN state s ON s.interval = i.id ORDER BY i.at_ns, i.id, s.place", columns);
-	while (!err && (err = rec_step(r, s, f)) == 1) {
-		err = take_state(r, s, sel, &a, fn, arg, f);
-		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 0));
-		arena_reset(&a);
-	}
-	sqlite3_finalize(s);
-	arena_free(&a);
-	return err;
+	return walk_rows(&w, "state", "i.source", &source_fields, take_state);
 }
