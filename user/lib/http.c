@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * http.c - see http.h.
- *
- * A connection is closed from here by shutdown() of its socket: libmicrohttpd then meets the same as when the client goes, and
- * tidies up itself.
+ * http.c - see http.h. Requests and answers, on the event loop; who is connected is http_connections.c's.
  */
 #include "lib/http.h"
 
@@ -12,53 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
 
 #include <microhttpd.h>
 
+#include "lib/http_connections.h"
+
 #define HEAD_MAX 8192
 #define CHECK_NS 100000000ull /* how often the deadlines are looked at, while there are connections */
-
-enum connection_state {
-	CONNECTION_NEW,       /* no whole request yet */
-	CONNECTION_ANSWERING,
-	CONNECTION_IDLE,      /* kept for another request */
-};
-
-struct connection {
-	int fd;
-	enum connection_state state;
-	uint64_t since_ns; /* of the state */
-	bool closing;
-	const struct http_body *body; /* that it reads */
-	struct connection *next;
-};
-
-/* A body that somebody reads, in the order of their first reading. */
-struct reading {
-	const struct http_body *body;
-	unsigned readers;
-};
 
 struct http_server {
 	struct http_options o;
 	struct evloop *loop;
 	struct MHD_Daemon *daemon;
 	struct ev_source *io, *again, *check;
-	struct connection *connections;
-	struct reading readings[HTTP_BODIES + 1];
-	size_t n_readings;
-	struct http_stats stats;
+	struct http_connections connections;
+	struct http_stats stats; /* of requests */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* --- bodies --------------------------------------------------------------------------------------------------------------------- */
 
@@ -92,139 +58,30 @@ static void free_body(void *arg)
 
 /* --- connections ---------------------------------------------------------------------------------------------------------------- */
 
-static void close_connection(struct http_server *s, struct connection *c)
-{
-	if (c->closing)
-		return;
-	c->closing = true;
-	s->stats.closed++;
-	shutdown(c->fd, SHUT_RDWR);
-}
-
-static void enter(struct connection *c, enum connection_state state)
-{
-	c->state = state;
-	c->since_ns = now_ns();
-}
-
-/* Those that have done nothing for longest go first; one that reads an answer goes last. */
-static void make_room(struct http_server *s)
-{
-	struct connection *victim = NULL;
-
-	for (struct connection *c = s->connections; c; c = c->next) {
-		if (c->closing)
-			continue;
-		if (!victim || (victim->state == CONNECTION_ANSWERING && c->state != CONNECTION_ANSWERING) ||
-		    ((victim->state == CONNECTION_ANSWERING) == (c->state == CONNECTION_ANSWERING) && c->since_ns <= victim->since_ns))
-			victim = c;
-	}
-	if (victim)
-		close_connection(s, victim);
-}
-
-static unsigned count_open(const struct http_server *s)
-{
-	unsigned n = 0;
-
-	for (const struct connection *c = s->connections; c; c = c->next)
-		n += !c->closing;
-	return n;
-}
-
-static void stop_reading(struct http_server *s, struct connection *c)
-{
-	for (size_t i = 0; c->body && i < s->n_readings; i++) {
-		if (s->readings[i].body != c->body)
-			continue;
-		if (!--s->readings[i].readers) {
-			s->n_readings--;
-			memmove(&s->readings[i], &s->readings[i + 1], (s->n_readings - i) * sizeof(s->readings[0]));
-		}
-		break;
-	}
-	c->body = NULL;
-}
-
-/* One body more than there may be: who still reads the oldest has had its time. */
-static void drop_oldest_readers(struct http_server *s)
-{
-	const struct http_body *oldest = s->readings[0].body;
-
-	for (struct connection *c = s->connections; c; c = c->next)
-		if (c->body == oldest) {
-			close_connection(s, c);
-			stop_reading(s, c);
-		}
-}
-
-static void start_reading(struct http_server *s, struct connection *c, const struct http_body *body)
-{
-	size_t i = 0;
-
-	stop_reading(s, c);
-	c->body = body;
-	while (i < s->n_readings && s->readings[i].body != body)
-		i++;
-	if (i == s->n_readings)
-		s->readings[s->n_readings++] = (struct reading){ .body = body };
-	s->readings[i].readers++;
-	if (s->n_readings > HTTP_BODIES)
-		drop_oldest_readers(s);
-}
-
-static void look_at_deadlines(struct http_server *s)
-{
-	uint64_t now = now_ns();
-
-	for (struct connection *c = s->connections; c; c = c->next)
-		if (now - c->since_ns > (c->state == CONNECTION_IDLE ? s->o.idle_ns : s->o.deadline_ns))
-			close_connection(s, c);
-}
-
 static void on_connection(void *arg, struct MHD_Connection *mc, void **context, enum MHD_ConnectionNotificationCode what)
 {
 	struct http_server *s = arg;
-	struct connection **at = &s->connections, *c = *context;
 
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		if (count_open(s) >= s->o.connections)
-			make_room(s);
-		c = calloc(1, sizeof(*c));
-		if (!c)
-			return; /* it gets no answer */
-		c->fd = MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-		enter(c, CONNECTION_NEW);
-		c->next = s->connections;
-		s->connections = c;
-		s->stats.connections++;
-		*context = c;
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) { /* without memory it gets no answer */
+		*context = http_connection_began(&s->connections,
+						 MHD_get_connection_info(mc, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
 		return;
 	}
-	while (*at && *at != c)
-		at = &(*at)->next;
-	if (!*at)
-		return;
-	*at = c->next;
-	stop_reading(s, c);
-	s->stats.connections--;
-	free(c);
+	http_connection_ended(&s->connections, *context);
 	*context = NULL;
 }
 
-static struct connection *connection_of(struct MHD_Connection *mc)
+static struct http_connection *connection_of(struct MHD_Connection *mc)
 {
 	return MHD_get_connection_info(mc, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 static void on_completed(void *arg, struct MHD_Connection *mc, void **request, enum MHD_RequestTerminationCode how)
 {
-	struct connection *c = connection_of(mc);
+	struct http_connection *c = connection_of(mc);
 
-	if (!c)
-		return;
-	stop_reading(arg, c);
-	enter(c, CONNECTION_IDLE);
+	if (c)
+		http_connection_answered(&((struct http_server *)arg)->connections, c);
 }
 
 /* --- requests ------------------------------------------------------------------------------------------------------------------- */
@@ -257,7 +114,7 @@ static enum MHD_Result refuse(struct http_server *s, struct MHD_Connection *mc, 
 	return queue(s, mc, status, r);
 }
 
-static enum MHD_Result answer(struct http_server *s, struct MHD_Connection *mc, struct connection *c, const char *path)
+static enum MHD_Result answer(struct http_server *s, struct MHD_Connection *mc, struct http_connection *c, const char *path)
 {
 	const struct http_request rq = {
 		.path = path,
@@ -275,7 +132,7 @@ static enum MHD_Result answer(struct http_server *s, struct MHD_Connection *mc, 
 		return MHD_NO;
 	}
 	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, a.content_type);
-	start_reading(s, c, a.body);
+	http_connection_reads(&s->connections, c, a.body);
 	return queue(s, mc, a.status, r);
 }
 
@@ -290,13 +147,13 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mc, const ch
 				  const char *upload, size_t *upload_size, void **request)
 {
 	struct http_server *s = arg;
-	struct connection *c = connection_of(mc);
+	struct http_connection *c = connection_of(mc);
 
 	if (!c)
 		return MHD_NO;
 	if (!*request) {
 		*request = c; /* the head is there; an answer is due in the second call, but for what is refused */
-		enter(c, CONNECTION_ANSWERING);
+		http_connection_enter(c, CONNECTION_ANSWERING);
 		if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 			return refuse(s, mc, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n");
 		if (has_body(mc))
@@ -322,9 +179,9 @@ static int set_timers(struct http_server *s)
 	s->again = NULL;
 	if (go_on)
 		err = evloop_add_timer(s->loop, 0, 0, on_again, s, &s->again);
-	if (!err && s->connections && !s->check)
+	if (!err && s->connections.list && !s->check)
 		err = evloop_add_timer(s->loop, CHECK_NS, CHECK_NS, on_check, s, &s->check);
-	if (!s->connections) {
+	if (!s->connections.list) {
 		evloop_remove(s->loop, s->check);
 		s->check = NULL;
 	}
@@ -350,7 +207,7 @@ static int on_again(void *arg, uint64_t expirations)
 
 static int on_check(void *arg, uint64_t expirations)
 {
-	look_at_deadlines(arg);
+	http_connections_look(&((struct http_server *)arg)->connections);
 	return run(arg);
 }
 
@@ -368,13 +225,13 @@ int http_server_new(const struct http_options *o, struct evloop *loop, struct ht
 	if (!s)
 		return fault(f, err, EXIT_FAILED, "out of memory");
 	s->o = *o;
-	s->o.connections = o->connections ? o->connections : 64;
-	s->o.deadline_ns = o->deadline_ns ? o->deadline_ns : 10000000000ull;
-	s->o.idle_ns = o->idle_ns ? o->idle_ns : 120000000000ull;
+	s->connections.max = o->connections ? o->connections : 64;
+	s->connections.deadline_ns = o->deadline_ns ? o->deadline_ns : 10000000000ull;
+	s->connections.idle_ns = o->idle_ns ? o->idle_ns : 120000000000ull;
 	s->loop = loop;
 	errno = 0;
 	s->daemon = MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, o->listen_fd,
-				     MHD_OPTION_CONNECTION_LIMIT, inner_limit(s->o.connections), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+				     MHD_OPTION_CONNECTION_LIMIT, inner_limit(s->connections.max), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 				     (size_t)HEAD_MAX, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
 				     on_completed, s, MHD_OPTION_END);
 	if (!s->daemon)
@@ -406,5 +263,7 @@ void http_server_free(struct http_server *s)
 void http_server_stats(const struct http_server *s, struct http_stats *ret)
 {
 	*ret = s->stats;
-	ret->bodies = (unsigned)s->n_readings;
+	ret->connections = s->connections.n;
+	ret->closed = s->connections.closed;
+	ret->bodies = (unsigned)s->connections.n_readings;
 }
