@@ -382,20 +382,41 @@ ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, 
 	return 0;
 }
 
-/* --- measured edges ---------------------------------------------------------------------------------------------------- */
+/* --- measured edges ----------------------------------------------------------------------------------------------------
+ * A measured loop pays for them at each wait: no functions of their own in the BPF programs. */
+
+/* It is on its CPU although no switch-in was seen; ran_ns: as of acct_missed_run(). */
+ACCT_FN int acct_runs_unseen(struct ls_thread *t, __u64 now, __u64 ran_ns)
+{
+	if (t)
+		acct_missed_run(t, now, (const struct ls_cpu *)0, ran_ns);
+	return 0;
+}
+
+/* acct_advance() of a thread on a CPU. */
+static __always_inline void acct_ran(struct ls_thread *t, __u64 now)
+{
+	__u64 dt = now - t->last_ns;
+
+	if (now <= t->last_ns)
+		return;
+	t->last_ns = now;
+	if (t->state == LS_IO_CPU)
+		t->sum_ns[LS_IO_CPU] += dt;
+	else
+		t->sum_ns[LS_TICK_CPU] += dt;
+}
 
 /* The thread, on its CPU, enters an IO wait. Returns 1 where it is the loop's own. */
-ACCT_FN int acct_io_enter(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 edges, __u32 entry_only)
+static __always_inline int acct_io_enter(struct ls_thread *t, __u64 now, const struct acct_place *p, __u32 edges, __u32 entry_only)
 {
-	if (!t || !p)
-		return 0;
 	t->edges = edges;
 	t->flags &= ~(LS_F_SEEDED | LS_F_IN_IO | LS_F_ENTRY_ONLY);
 	if (!acct_on_cpu(t)) /* the first edge of a thread that was found asleep, or a missed switch */
-		acct_missed_run(t, now, (const struct ls_cpu *)0, p->ran_ns);
-	acct_advance(t, now);
+		acct_runs_unseen(t, now, p->ran_ns);
+	acct_ran(t, now);
 	t->state = LS_TICK_CPU;
-	if (!acct_note_point(t, p, t->last_ns))
+	if (!acct_note_edge(t, p, t->last_ns))
 		return 0;
 	t->flags |= entry_only ? LS_F_IN_IO | LS_F_ENTRY_ONLY : LS_F_IN_IO;
 	if (!entry_only)
@@ -406,13 +427,13 @@ ACCT_FN int acct_io_enter(struct ls_thread *t, __u64 now, const struct acct_plac
 }
 
 /* The loop's own IO wait returns. */
-ACCT_FN int acct_io_exit(struct ls_thread *t, __u64 now)
+static __always_inline int acct_io_exit(struct ls_thread *t, __u64 now)
 {
-	if (!t || !(t->flags & LS_F_IN_IO))
+	if (!(t->flags & LS_F_IN_IO))
 		return 0;
 	if (!acct_on_cpu(t)) /* its switch-in was missed: it came to run at the latest now, a few microseconds late */
-		acct_missed_run(t, now, (const struct ls_cpu *)0, 0);
-	acct_advance(t, now);
+		acct_runs_unseen(t, now, 0);
+	acct_ran(t, now);
 	acct_naive(t, t->last_ns);
 	t->flags &= ~LS_F_IN_IO;
 	t->state = LS_TICK_CPU;

@@ -96,6 +96,23 @@ static __always_inline int acct_same_queue(const struct ls_thread *t, const stru
 	return t->home >= 0 && p->fd >= 0 && home->fd == p->fd && home->nr == p->nr && home->abi == p->abi;
 }
 
+static __always_inline int acct_is_at(const struct ls_point *q, const struct acct_place *p)
+{
+	return q->count && q->sp == p->sp && q->nr == p->nr && q->abi == p->abi;
+}
+
+static __always_inline void acct_visit(struct ls_thread *t, int row, const struct acct_place *p, __u64 now)
+{
+	struct ls_point *q = &t->points[row & (LS_POINTS - 1)];
+
+	q->fd = p->fd;
+	q->nfds = p->nfds;
+	q->last_ns = now;
+	if (q->count != ~0U)
+		q->count++;
+	t->last_point = row;
+}
+
 /* Notes an IO wait entered at p and says whether it is the loop's own (1) or one inside a callback (0). Stacks grow
  * down: the outermost wait point has the highest stack pointer. It must have come back to count as a loop's.
  * now: t->last_ns, which never goes back. */
@@ -110,14 +127,13 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 	row = acct_point_row(t, p, now) & (LS_POINTS - 1);
 	q = &t->points[row];
 	if (acct_same_queue(t, p) && row != t->home) {
-		if (q->sp == p->sp && q->nr == p->nr && q->abi == p->abi)
+		if (acct_is_at(q, p))
 			q->count = 0; /* one and the same */
 		row = t->home & (LS_POINTS - 1);
 		q = &t->points[row];
 		q->sp = p->sp;
 	}
-	if (!q->count || q->sp != p->sp || q->nr != p->nr || q->abi != p->abi ||
-	    (row != t->home && now - q->last_ns > 60 * ACCT_SEC)) {
+	if (!acct_is_at(q, p) || (row != t->home && now - q->last_ns > 60 * ACCT_SEC)) {
 		q->count = 0;
 		q->asleep_ns = 0;
 		q->first_ns = now;
@@ -125,12 +141,7 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 		q->nr = p->nr;
 		q->abi = p->abi;
 	}
-	q->fd = p->fd;
-	q->nfds = p->nfds;
-	q->last_ns = now;
-	if (q->count != ~0U)
-		q->count++;
-	t->last_point = row;
+	acct_visit(t, row, p, now);
 	if (t->home < 0) {
 		t->home = row;
 		return 1;
@@ -151,6 +162,15 @@ ACCT_FN int acct_note_point(struct ls_thread *t, const struct acct_place *p, __u
 		return 1;
 	}
 	return 0;
+}
+
+/* The same, where nearly every wait is at the loop's own point, and each counts: it is found without a search. */
+static __always_inline int acct_note_edge(struct ls_thread *t, const struct acct_place *p, __u64 now)
+{
+	if (t->home < 0 || !acct_is_at(&t->points[t->home & (LS_POINTS - 1)], p))
+		return acct_note_point(t, p, now);
+	acct_visit(t, t->home, p, now);
+	return 1;
 }
 
 /* A sleep well outside the frames of the wait point is not a callback's: a pool's worker that parks on a futex and now and

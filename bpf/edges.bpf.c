@@ -14,25 +14,27 @@
 #include "bpf/place.h"
 #include "bpf/waiters.h"
 
-static __always_inline struct ls_thread *thread_of(struct task_struct *p, __u64 now)
+/* The threads of others leave here: it is asked before anything is read or timed. *t: NULL where it is new. */
+static __always_inline bool is_observed(struct task_struct *p, struct ls_thread **t)
 {
-	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	*t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
+	return *t ? !((*t)->flags & LS_F_DEAD) : may_begin(p);
+}
 
-	if (t)
-		return t->flags & LS_F_DEAD ? NULL : t;
-	if (!may_begin(p))
-		return NULL;
-	t = begin_room(LS_SCRATCH_EDGE);
+static __always_inline struct ls_thread *begin_edges(struct task_struct *p, __u64 now)
+{
+	struct ls_thread *t = begin_room(LS_SCRATCH_EDGE);
+
 	if (!t)
 		return NULL;
 	acct_begin_running(t, now, core_run_delay(p));
 	return publish(p, t);
 }
 
-static __always_inline int io_enter(struct task_struct *p, const struct acct_place *place, bool entry_only)
+/* p and t as is_observed() had them. */
+static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, __u64 now, const struct acct_place *place,
+				    bool entry_only)
 {
-	__u64 now = bpf_ktime_get_ns();
-	struct ls_thread *t = thread_of(p, now);
 	struct ls_turn turn; /* set and read only where ls_stream is set */
 	struct ls_ticks *k;
 	__u64 start, blocked, since;
@@ -40,7 +42,11 @@ static __always_inline int io_enter(struct task_struct *p, const struct acct_pla
 	bool waits, again;
 	__u8 state;
 
-	if (!t || !ls_edges) /* being let go: the returns may be gone already */
+	if (!ls_edges) /* being let go: the returns may be gone already */
+		return 0;
+	if (!t)
+		t = begin_edges(p, now);
+	if (!t)
 		return 0;
 	k = ticks_of(p);
 	if (!k)
@@ -107,8 +113,23 @@ static __always_inline int io_exit(struct task_struct *p, __s64 ret)
 			stream_entry_missed(p, k);
 		ticks_entry_missed(k, t);
 	}
+	warm(t, k);
 	end_io(p, t, k, bpf_ktime_get_ns(), ret);
 	return 0;
+}
+
+/* In the system call itself. */
+static __always_inline int call_enter(struct task_struct *p)
+{
+	struct acct_place place = {};
+	struct ls_thread *t;
+	__u64 now;
+
+	if (!is_observed(p, &t))
+		return 0;
+	now = bpf_ktime_get_ns();
+	place_read(p, &place, true);
+	return place.io_wait ? io_enter(p, t, now, &place, false) : 0;
 }
 
 /* --- tracepoints: attached to sys_enter_NAME and sys_exit_NAME of each IO wait ------------------------------------------- */
@@ -116,11 +137,7 @@ static __always_inline int io_exit(struct task_struct *p, __s64 ret)
 SEC("tp")
 int ls_tp_enter(void *ctx)
 {
-	struct task_struct *p = bpf_get_current_task_btf();
-	struct acct_place place = {};
-
-	place_read(p, &place, true);
-	return place.io_wait ? io_enter(p, &place, false) : 0;
+	return call_enter(bpf_get_current_task_btf());
 }
 
 struct sys_exit_args {
@@ -166,11 +183,7 @@ int ls_tp_close(struct sys_enter_close_args *ctx)
 	SEC("fentry/" SYS_FN(name))                                               \
 	int ls_fe_##name(void *ctx)                                               \
 	{                                                                         \
-		struct task_struct *p = bpf_get_current_task_btf();               \
-		struct acct_place place = {};                                     \
-                                                                                  \
-		place_read(p, &place, true);                                      \
-		return place.io_wait ? io_enter(p, &place, false) : 0;            \
+		return call_enter(bpf_get_current_task_btf());                    \
 	}                                                                         \
                                                                                   \
 	SEC("fexit/" SYS_FN(name))                                                \
@@ -216,13 +229,17 @@ int ls_up_enter(struct pt_regs *ctx)
 	struct acct_place place = { .sp = PT_REGS_SP(ctx), .timeout_ns = LS_NO_TIMEOUT, .fd = -1, .nfds = -1, .io_wait = 1 };
 	struct place_args args = { { PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
 				     PT_REGS_PARM5(ctx), 0 } };
+	struct task_struct *p = bpf_get_current_task_btf();
 	struct place_io io = {};
+	struct ls_thread *t;
+	__u64 now;
 
 	place.nr = bpf_get_attach_cookie(ctx);
-	if (!place_io_native(place.nr, &io))
+	if (!is_observed(p, &t) || !place_io_native(place.nr, &io))
 		return 0;
+	now = bpf_ktime_get_ns();
 	place_details(&place, &io, &args, true);
-	return io_enter(bpf_get_current_task_btf(), &place, true);
+	return io_enter(p, t, now, &place, true);
 }
 
 /* --- what a long tick computes ---------------------------------------------------------------------------------------------- */

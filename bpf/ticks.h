@@ -117,12 +117,10 @@ enum ticks_result {
 };
 
 /* The thread enters an IO wait. t has been through acct_io_enter(), which said `own`. */
-ACCT_FN int ticks_enter(struct ls_ticks *k, const struct ls_thread *t, __s32 fd, __u32 own, __u32 epoch)
+static __always_inline int ticks_enter(struct ls_ticks *k, const struct ls_thread *t, __s32 fd, __u32 own, __u32 epoch)
 {
 	__u64 now;
 
-	if (!k || !t)
-		return TICKS_NESTED;
 	if (!own) {
 		k->call = LS_CALL_NESTED;
 		return TICKS_NESTED;
@@ -186,11 +184,11 @@ ACCT_FN int ticks_entry_missed(struct ls_ticks *k, const struct ls_thread *t)
 }
 
 /* The call returns ret: the number of events, 0 on timeout, or a negative errno. t has been through acct_io_exit(). */
-ACCT_FN int ticks_exit(struct ls_ticks *k, const struct ls_thread *t, __s64 ret, __u32 epoch)
+static __always_inline int ticks_exit(struct ls_ticks *k, const struct ls_thread *t, __s64 ret, __u32 epoch)
 {
 	__u64 now, call;
 
-	if (!k || !t || (k->call != LS_CALL_OWN && k->call != LS_CALL_ENTERED))
+	if (k->call != LS_CALL_OWN && k->call != LS_CALL_ENTERED)
 		return 0;
 	now = t->last_ns;
 	call = now - k->call_ns;

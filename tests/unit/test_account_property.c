@@ -72,6 +72,42 @@ Test(account_property, any_sequence_of_events_keeps_the_invariants)
 		expect_whole(seed, 300);
 }
 
+/* An edge finds the loop's own wait point without a search: with the search, after any life and at any place, it is the same. */
+static void expect_same_point(uint64_t seed, unsigned n_events)
+{
+	struct world w = { .t.home = -1 };
+	uint64_t s = seed, now = 1 + random_ns(&s, 100 * SEC);
+
+	for (unsigned i = 0; i < n_events; i++) {
+		struct event e = random_event(&s, now);
+		struct acct_place p = random_place(&s);
+		struct ls_thread at_once, searched;
+		int own;
+
+		world_event(&w, &e);
+		now = e.at > now ? e.at : now;
+		if (w.t.home >= 0 && chance(&s, 70)) {
+			p.sp = w.t.points[w.t.home].sp;
+			p.nr = w.t.points[w.t.home].nr;
+			p.abi = w.t.points[w.t.home].abi;
+		}
+		if (w.t.home >= 0 && chance(&s, 30))
+			p.fd = w.t.points[w.t.home].fd;
+		at_once = searched = w.t;
+		own = acct_note_point(&searched, &p, w.t.last_ns);
+		cr_assert_eq(acct_note_edge(&at_once, &p, w.t.last_ns), own, "seed %llu, event %u", (unsigned long long)seed, i);
+		cr_assert(!memcmp(&at_once, &searched, sizeof(searched)), "seed %llu, event %u", (unsigned long long)seed, i);
+		if (chance(&s, 50))
+			w.t = searched;
+	}
+}
+
+Test(account_property, an_edge_finds_the_same_point)
+{
+	for (uint64_t seed = 1; seed <= 500; seed++)
+		expect_same_point(seed, 300);
+}
+
 Test(account_property, a_long_life_keeps_the_invariants)
 {
 	expect_whole(0x10ffe, 300000);
