@@ -430,8 +430,10 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 	switch (kernel_budget_end(&k->budget, k->edges.attached)) {
 	case BUDGET_LET_GO:
 		kernel_edges_let_go(&k->edges, k->skel);
+		kernel_sampling_rest(&k->sampling, true);
 		return 0;
 	case BUDGET_TRY_AGAIN:
+		kernel_sampling_rest(&k->sampling, false);
 		return kernel_edges_attach(&k->edges, k->skel, f);
 	default:
 		return 0;

@@ -6,12 +6,19 @@
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "lib/cleanup.h"
+
+/* The copies that threads have inherited follow. */
+static void switch_event(int event, bool on)
+{
+	ioctl(event, on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+}
 
 static void add(struct kernel_sampling *s, struct bpf_program *prog, struct perf_event_attr *attr, pid_t tid, int cpu)
 {
@@ -33,7 +40,11 @@ static void add(struct kernel_sampling *s, struct bpf_program *prog, struct perf
 		s->refused++;
 		return;
 	}
-	s->links[s->n++] = link; /* owns the fd from here on */
+	s->v[s->n].link = link;
+	s->v[s->n].event = fd;
+	s->v[s->n++].of_thread = tid >= 0;
+	if (tid >= 0 && s->rests) /* attaching has switched it on */
+		switch_event(fd, false);
 }
 
 static void add_thread(struct kernel_sampling *s, struct bpf_program *prog, pid_t tid)
@@ -77,9 +88,17 @@ void kernel_sampling_add(struct kernel_sampling *s, struct bpf_program *prog, pi
 			add_thread(s, prog, (pid_t)atoi(e->d_name));
 }
 
+void kernel_sampling_rest(struct kernel_sampling *s, bool rests)
+{
+	s->rests = rests;
+	for (size_t i = 0; i < s->n; i++)
+		if (s->v[i].of_thread)
+			switch_event(s->v[i].event, !rests);
+}
+
 void kernel_sampling_close(struct kernel_sampling *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		bpf_link__destroy(s->links[i]);
+		bpf_link__destroy(s->v[i].link);
 	s->n = 0;
 }

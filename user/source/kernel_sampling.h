@@ -8,6 +8,7 @@
 #ifndef LOOPSCOPE_SOURCE_KERNEL_SAMPLING_H
 #define LOOPSCOPE_SOURCE_KERNEL_SAMPLING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -19,13 +20,20 @@ struct bpf_link;
 #define KERNEL_SAMPLING_MAX 1024
 
 struct kernel_sampling {
-	struct bpf_link *links[KERNEL_SAMPLING_MAX];
+	struct {
+		struct bpf_link *link; /* owns the event */
+		int event;
+		bool of_thread;
+	} v[KERNEL_SAMPLING_MAX];
 	size_t n;
+	bool rests;
 	size_t refused; /* threads that could not be sampled: their slow ticks have no CPU stacks */
 };
 
 void kernel_sampling_add(struct kernel_sampling *s, struct bpf_program *prog, pid_t pid);
 void kernel_sampling_look(struct kernel_sampling *s, struct bpf_program *prog);
+/* While no ticks are measured there are no stacks to take: of all threads, those added meanwhile too. */
+void kernel_sampling_rest(struct kernel_sampling *s, bool rests);
 void kernel_sampling_close(struct kernel_sampling *s);
 
 #endif
