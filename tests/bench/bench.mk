@@ -8,7 +8,7 @@ BENCH_CFLAGS := -std=gnu11 -D_GNU_SOURCE -O2 -g -pthread -Wall -Wextra -Wshadow 
 BENCH_PROGS := $(addprefix $(BENCH_OUT)/,attach fleet pingpong waits)
 
 .PHONY: bench-programs
-bench-programs: $(BENCH_PROGS) $(BENCH_OUT)/empty.bpf.o
+bench-programs: $(BENCH_PROGS) $(addprefix $(BENCH_OUT)/,clock.bpf.o empty.bpf.o)
 
 $(BENCH_OUT)/attach: BENCH_LIBS := $(shell $(PKG_CONFIG) --libs libbpf 2>/dev/null)
 

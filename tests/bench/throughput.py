@@ -70,11 +70,15 @@ def attach(pid):
     return measure.loopscope("attach", "-p", str(pid), "-i", "1", end=signal.SIGINT)
 
 
+def seeing_tracefs(argv):
+    """Where it isn't mounted, it is for this program alone: the machine's mounts stay as they are."""
+    if os.path.exists(os.path.join(TRACEFS, "events")):
+        return argv
+    return ["unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs "$0" && exec "$@"', TRACEFS, *argv]
+
+
 def bpftrace(pid, script="epoll_hist.bt"):
-    argv = ["bpftrace", os.path.join(measure.HERE, script), str(pid)]
-    if not os.path.exists(os.path.join(TRACEFS, "events")):
-        # Seen by bpftrace alone: the machine's mounts stay as they are.
-        argv = ["unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs "$0" && exec "$@"', TRACEFS, *argv]
+    argv = seeing_tracefs(["bpftrace", os.path.join(measure.HERE, script), str(pid)])
     return measure.program(argv, ready="ready", end=signal.SIGINT)
 
 
