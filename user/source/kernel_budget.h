@@ -3,8 +3,10 @@
  * kernel_budget.h - the governor: measuring edges may take at most a share of an observed loop's time. Pure arithmetic.
  *
  * What a loop pays is its waits x the measured cost of one. One that pays more than the budget for two looks in a row has the
- * edges let go: for all loops, because the kernel's slow path cannot be had for some threads only. They are tried again after
- * 5 s, and after twice as long each time that it was too much again, up to 5 min.
+ * edges let go: for all loops, because the kernel's way to the programs cannot be had for some threads only, and with tracepoints is
+ * two fifths of the whole (make bench): a program that leaves at once for a loop that is over the budget would bring it back below
+ * only where it exceeds it by less than two and a half times. They are tried again after 5 s, and after twice as long each time
+ * that it was too much again, up to 5 min.
  */
 #ifndef LOOPSCOPE_SOURCE_KERNEL_BUDGET_H
 #define LOOPSCOPE_SOURCE_KERNEL_BUDGET_H
