@@ -11,19 +11,26 @@
 
 enum row_kind { ROW_INTERVAL, ROW_SLOW_TICK, ROW_EVENT, ROW_KINDS };
 
+/* The parts of an interval: rows of its number, one record each. */
+enum part_kind { PART_LOOPS, PART_TASKS, PART_STATES, PART_KINDS };
+
+struct part {
+	sqlite3_stmt *rows;
+	void *records; /* used again for the next interval */
+	size_t cap;
+};
+
 struct replay {
 	struct recording *r;
 	const struct recording_select *sel;
 	const struct recording_replay *to;
 	struct fault *f;
-	sqlite3_stmt *rows[ROW_KINDS], *loops, *tasks, *states;
+	sqlite3_stmt *rows[ROW_KINDS];
+	struct part parts[PART_KINDS];
+	uint32_t source; /* of the interval that is read now */
 	bool more[ROW_KINDS];
 	struct rec_lists lists;
 	struct arena arena; /* of what is handed on now */
-	struct loop_record *loop_records;
-	struct task_record *task_records;
-	struct source_record *source_records;
-	size_t loop_cap, task_cap, source_cap;
 };
 
 static int row_fault(struct replay *p, int err)
@@ -54,39 +61,24 @@ static void *room(void *array, size_t n, size_t *cap, size_t size)
 
 /* --- an interval with all that belongs to it --- */
 
-static int read_loops(struct replay *p, int64_t interval, struct interval *iv)
+/* Each takes the row that its part is at: 1: *record holds it, 0: nobody asked for it, or an error, told. */
+static int take_loop(struct replay *p, sqlite3_stmt *s, int64_t interval, void *record)
 {
-	size_t n = 0;
+	struct loop_record *rec = record;
+	uint32_t lane;
 	int err;
 
-	sqlite3_bind_int64(p->loops, 1, interval);
-	while ((err = rec_step(p->r, p->loops, p->f)) == 1) {
-		struct loop_record *rec = room(p->loop_records, n, &p->loop_cap, sizeof(*rec));
-		uint32_t lane;
-
-		if (rec)
-			p->loop_records = rec;
-		if (!rec || n == RECORDING_LOOPS_MAX || !rec_lane_index(p->r, sqlite3_column_int64(p->loops, 1), &lane)) {
-			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
-			break;
-		}
-		if (!rec_wants(p->sel, lane))
-			continue;
-		rec += n;
-		*rec = (struct loop_record){ .id = p->r->lanes[lane].id, .source = p->r->sources[p->r->lanes[lane].source].pub.kind };
-		err = row_fault(p, rec_row_fields(p->loops, 2, &loop_who_fields, rec, &p->arena));
-		if (!err)
-			err = row_fault(p, rec_row_fields(p->loops, 2 + (int)loop_who_fields.n, &loop_fields, rec, &p->arena));
-		if (!err)
-			err = rec_read_loop_lists(p->r, &p->lists, interval, sqlite3_column_int64(p->loops, 0), rec, p->f);
-		if (err)
-			break;
-		n++;
-	}
-	sqlite3_reset(p->loops);
-	iv->loops = p->loop_records;
-	iv->n_loops = n;
-	return err;
+	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
+		return row_fault(p, -EBADMSG);
+	if (!rec_wants(p->sel, lane))
+		return 0;
+	*rec = (struct loop_record){ .id = p->r->lanes[lane].id, .source = p->r->sources[p->r->lanes[lane].source].pub.kind };
+	err = row_fault(p, rec_row_fields(s, 2, &loop_who_fields, rec, &p->arena));
+	if (!err)
+		err = row_fault(p, rec_row_fields(s, 2 + (int)loop_who_fields.n, &loop_fields, rec, &p->arena));
+	if (!err)
+		err = rec_read_loop_lists(p->r, &p->lists, interval, sqlite3_column_int64(s, 0), rec, p->f);
+	return err ? err : 1;
 }
 
 static bool wants_task(const struct replay *p, uint32_t lane)
@@ -96,62 +88,63 @@ static bool wants_task(const struct replay *p, uint32_t lane)
 	return rec_wants(p->sel, lane) || (l->parent != LANE_NONE && rec_wants(p->sel, l->parent));
 }
 
-static int read_tasks(struct replay *p, int64_t interval, struct interval *iv)
+static int take_task(struct replay *p, sqlite3_stmt *s, int64_t interval, void *record)
 {
-	size_t n = 0;
+	struct task_record *rec = record;
+	uint32_t lane;
 	int err;
 
-	sqlite3_bind_int64(p->tasks, 1, interval);
-	while ((err = rec_step(p->r, p->tasks, p->f)) == 1) {
-		struct task_record *rec = room(p->task_records, n, &p->task_cap, sizeof(*rec));
-		uint32_t lane;
-
-		if (rec)
-			p->task_records = rec;
-		if (!rec || n == RECORDING_LOOPS_MAX || !rec_lane_index(p->r, sqlite3_column_int64(p->tasks, 0), &lane)) {
-			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
-			break;
-		}
-		if (!wants_task(p, lane))
-			continue;
-		rec += n;
-		*rec = (struct task_record){ .source = p->r->sources[p->r->lanes[lane].source].pub.kind };
-		err = row_fault(p, rec_row_fields(p->tasks, 1, &task_fields, rec, &p->arena));
-		if (err)
-			break;
-		n++;
-	}
-	sqlite3_reset(p->tasks);
-	iv->tasks = p->task_records;
-	iv->n_tasks = n;
-	return err;
+	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 0), &lane))
+		return row_fault(p, -EBADMSG);
+	if (!wants_task(p, lane))
+		return 0;
+	*rec = (struct task_record){ .source = p->r->sources[p->r->lanes[lane].source].pub.kind };
+	err = row_fault(p, rec_row_fields(s, 1, &task_fields, rec, &p->arena));
+	return err ? err : 1;
 }
 
-static int read_states(struct replay *p, int64_t interval, uint32_t source, struct interval *iv)
+static int take_state(struct replay *p, sqlite3_stmt *s, int64_t interval, void *record)
 {
+	struct source_record *rec = record;
+	int err;
+
+	*rec = (struct source_record){ .source = p->r->sources[p->source].pub.kind };
+	err = row_fault(p, rec_row_fields(s, 0, &source_fields, rec, &p->arena));
+	return err ? err : 1;
+}
+
+static const struct part_type {
+	size_t size, max;
+	int (*take)(struct replay *p, sqlite3_stmt *s, int64_t interval, void *record);
+} part_types[PART_KINDS] = {
+	[PART_LOOPS] = { sizeof(struct loop_record), RECORDING_LOOPS_MAX, take_loop },
+	[PART_TASKS] = { sizeof(struct task_record), RECORDING_LOOPS_MAX, take_task },
+	[PART_STATES] = { sizeof(struct source_record), RECORDING_SOURCES_MAX, take_state },
+};
+
+static int read_part(struct replay *p, enum part_kind kind, int64_t interval, size_t *ret_n)
+{
+	const struct part_type *type = &part_types[kind];
+	struct part *part = &p->parts[kind];
 	size_t n = 0;
 	int err;
 
-	sqlite3_bind_int64(p->states, 1, interval);
-	while ((err = rec_step(p->r, p->states, p->f)) == 1) {
-		struct source_record *rec = room(p->source_records, n, &p->source_cap, sizeof(*rec));
+	sqlite3_bind_int64(part->rows, 1, interval);
+	while ((err = rec_step(p->r, part->rows, p->f)) == 1) {
+		char *records = room(part->records, n, &part->cap, type->size);
 
-		if (rec)
-			p->source_records = rec;
-		if (!rec || n == RECORDING_SOURCES_MAX) {
-			err = row_fault(p, rec ? -EBADMSG : -ENOMEM);
+		if (records)
+			part->records = records;
+		if (!records || n == type->max)
+			err = row_fault(p, records ? -EBADMSG : -ENOMEM);
+		else
+			err = type->take(p, part->rows, interval, records + n * type->size);
+		if (err < 0)
 			break;
-		}
-		rec += n;
-		*rec = (struct source_record){ .source = p->r->sources[source].pub.kind };
-		err = row_fault(p, rec_row_fields(p->states, 0, &source_fields, rec, &p->arena));
-		if (err)
-			break;
-		n++;
+		n += (size_t)err;
 	}
-	sqlite3_reset(p->states);
-	iv->sources = p->source_records;
-	iv->n_sources = n;
+	sqlite3_reset(part->rows);
+	*ret_n = n;
 	return err;
 }
 
@@ -160,21 +153,23 @@ static int interval(struct replay *p)
 	sqlite3_stmt *s = p->rows[ROW_INTERVAL];
 	int64_t id = sqlite3_column_int64(s, 0);
 	struct interval iv = { 0 };
-	uint32_t source;
 	int err;
 
-	if (!rec_source_index(p->r, sqlite3_column_int64(s, 1), &source))
+	if (!rec_source_index(p->r, sqlite3_column_int64(s, 1), &p->source))
 		return rec_damaged(p->r, p->f);
 	if (!rec_within(p->sel, sqlite3_column_int64(s, 2)))
 		return 0;
 	err = row_fault(p, rec_row_fields(s, 3, &interval_fields, &iv, &p->arena));
 	if (!err)
-		err = read_loops(p, id, &iv);
+		err = read_part(p, PART_LOOPS, id, &iv.n_loops);
 	if (!err)
-		err = read_tasks(p, id, &iv);
+		err = read_part(p, PART_TASKS, id, &iv.n_tasks);
 	if (!err)
-		err = read_states(p, id, source, &iv);
-	return err ? err : p->to->interval(p->to->arg, source, &iv);
+		err = read_part(p, PART_STATES, id, &iv.n_sources);
+	iv.loops = p->parts[PART_LOOPS].records;
+	iv.tasks = p->parts[PART_TASKS].records;
+	iv.sources = p->parts[PART_STATES].records;
+	return err ? err : p->to->interval(p->to->arg, p->source, &iv);
 }
 
 /* --- single ticks --- */
@@ -245,12 +240,12 @@ static int open_parts(struct replay *p)
 
 	if (!who || !loop || !task || !state)
 		return row_fault(p, -ENOMEM);
-	err = rec_prepare(p->r, &p->loops, p->f,
+	err = rec_prepare(p->r, &p->parts[PART_LOOPS].rows, p->f,
 			  "SELECT p.place, w.lane%s%s FROM loop p LEFT JOIN who w ON w.id = p.who WHERE p.interval = ? ORDER BY p.place", who, loop);
 	if (!err)
-		err = rec_prepare(p->r, &p->tasks, p->f, "SELECT t.lane%s FROM task t WHERE t.interval = ? ORDER BY t.place", task);
+		err = rec_prepare(p->r, &p->parts[PART_TASKS].rows, p->f, "SELECT t.lane%s FROM task t WHERE t.interval = ? ORDER BY t.place", task);
 	if (!err) /* the first comma is one too many here */
-		err = rec_prepare(p->r, &p->states, p->f, "SELECT %s FROM state s WHERE s.interval = ? ORDER BY s.place", state + 1);
+		err = rec_prepare(p->r, &p->parts[PART_STATES].rows, p->f, "SELECT %s FROM state s WHERE s.interval = ? ORDER BY s.place", state + 1);
 	return err ? err : rec_lists_open(p->r, &p->lists, p->f);
 }
 
@@ -258,14 +253,12 @@ static void close_all(struct replay *p)
 {
 	for (int k = 0; k < ROW_KINDS; k++)
 		sqlite3_finalize(p->rows[k]);
-	sqlite3_finalize(p->loops);
-	sqlite3_finalize(p->tasks);
-	sqlite3_finalize(p->states);
+	for (int k = 0; k < PART_KINDS; k++) {
+		sqlite3_finalize(p->parts[k].rows);
+		free(p->parts[k].records);
+	}
 	rec_lists_close(&p->lists);
 	arena_free(&p->arena);
-	free(p->loop_records);
-	free(p->task_records);
-	free(p->source_records);
 }
 
 static int run(struct replay *p)
