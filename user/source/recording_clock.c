@@ -108,7 +108,7 @@ static int64_t add_ns(int64_t at_ns, double ns)
 
 	if (!(fabs(ns) < most))
 		ns = ns < 0 ? -most : most;
-	return at_ns + (int64_t)ns;
+	return rec_time(at_ns + (int64_t)ns);
 }
 
 static size_t first_point(const struct recorded_source *s, uint64_t session)
@@ -154,7 +154,7 @@ int64_t rec_line(const struct recording *r, const struct recorded_source *s, uin
 	int64_t ns;
 
 	if (s->host_clock)
-		return s->anchor_ns + (int64_t)(ticks < INT64_MAX / 4 ? ticks : INT64_MAX / 4);
+		return rec_time(s->anchor_ns + (int64_t)(ticks < INT64_MAX / 4 ? ticks : INT64_MAX / 4));
 	from = first_point(s, session);
 	to = first_point(s, session + 1ull);
 	if (from == to)

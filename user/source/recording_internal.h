@@ -72,6 +72,15 @@ char *rec_columns(const struct field_table *t, const char *table); /* to be free
 int rec_row_fields(sqlite3_stmt *s, int first, const struct field_table *t, void *record, struct arena *a);
 const char *rec_row_text(sqlite3_stmt *s, int i, struct arena *a); /* "": NULL; NULL: out of memory */
 int64_t rec_row_count(sqlite3_stmt *s, int i, int64_t unknown);
+/* A moment of the line. Those that can't be are at an end of it, so that no two of them are further apart than an int64_t can tell. */
+static inline int64_t rec_time(int64_t ns)
+{
+	return ns < -(INT64_MAX / 4) ? -(INT64_MAX / 4) : ns > INT64_MAX / 4 ? INT64_MAX / 4 : ns;
+}
+static inline int64_t rec_row_time(sqlite3_stmt *s, int i)
+{
+	return rec_time(sqlite3_column_int64(s, i));
+}
 
 /* --- recording_lanes.c */
 int rec_read_sources(struct recording *r, struct fault *f);

@@ -151,7 +151,7 @@ int rec_read_causes(const struct recording *r, struct rec_lists *l, int64_t tick
 static int take_loop(struct recording *r, sqlite3_stmt *s, struct rec_lists *l, const struct recording_select *sel, struct arena *a,
 		     recording_loop_fn fn, void *arg, struct fault *f)
 {
-	int64_t at_ns = sqlite3_column_int64(s, 2);
+	int64_t at_ns = rec_row_time(s, 2);
 	struct loop_record rec = { 0 };
 	struct recording_loop out = { .end_ns = at_ns, .record = &rec };
 	const int who = 4;
@@ -204,7 +204,7 @@ static int take_slow(struct recording *r, sqlite3_stmt *s, struct rec_lists *l, 
 		     recording_slow_fn fn, void *arg, struct fault *f)
 {
 	struct slow_tick t = { 0 };
-	struct recording_slow out = { .start_ns = sqlite3_column_int64(s, 2), .end_ns = sqlite3_column_int64(s, 3), .tick = &t };
+	struct recording_slow out = { .start_ns = rec_row_time(s, 2), .end_ns = rec_row_time(s, 3), .tick = &t };
 	int err;
 
 	if (!rec_lane_index(r, sqlite3_column_int64(s, 1), &out.lane) || out.end_ns < out.start_ns)
@@ -280,7 +280,7 @@ static int walk_rows(struct walk *w, const char *table, const char *owner, const
 static int take_task(struct walk *w, sqlite3_stmt *s)
 {
 	struct task_record rec = { 0 };
-	struct recording_task out = { .end_ns = sqlite3_column_int64(s, 0), .record = &rec };
+	struct recording_task out = { .end_ns = rec_row_time(s, 0), .record = &rec };
 	int err;
 
 	if (!rec_lane_index(w->r, sqlite3_column_int64(s, 1), &out.lane))
@@ -305,7 +305,7 @@ int rec_view_tasks(struct recording_view *v, const struct recording_select *sel,
 static int take_state(struct walk *w, sqlite3_stmt *s)
 {
 	struct source_record rec = { 0 };
-	struct recording_state out = { .at_ns = sqlite3_column_int64(s, 0), .record = &rec };
+	struct recording_state out = { .at_ns = rec_row_time(s, 0), .record = &rec };
 	int err;
 
 	if (!rec_source_index(w->r, sqlite3_column_int64(s, 1), &out.source))

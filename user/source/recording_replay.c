@@ -157,7 +157,7 @@ static int interval(struct replay *p)
 
 	if (!rec_source_index(p->r, sqlite3_column_int64(s, 1), &p->source))
 		return rec_damaged(p->r, p->f);
-	if (!rec_within(p->sel, sqlite3_column_int64(s, 2)))
+	if (!rec_within(p->sel, rec_row_time(s, 2)))
 		return 0;
 	err = row_fault(p, rec_row_fields(s, 3, &interval_fields, &iv, &p->arena));
 	if (!err)
@@ -183,7 +183,7 @@ static int slow_tick(struct replay *p)
 
 	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
 		return rec_damaged(p->r, p->f);
-	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, sqlite3_column_int64(s, 2)))
+	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, rec_row_time(s, 2)))
 		return 0;
 	t.id = p->r->lanes[lane].id;
 	t.source = p->r->sources[p->r->lanes[lane].source].pub.kind;
@@ -202,7 +202,7 @@ static int event(struct replay *p)
 
 	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
 		return rec_damaged(p->r, p->f);
-	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, sqlite3_column_int64(s, 2)))
+	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, rec_row_time(s, 2)))
 		return 0;
 	e.id = p->r->lanes[lane].id;
 	e.source = p->r->sources[p->r->lanes[lane].source].pub.kind;
@@ -278,7 +278,7 @@ static int run(struct replay *p)
 			break;
 		err = hand_on[next](p);
 		if (!err)
-			err = rec_progress(p->r, sqlite3_column_int64(p->rows[next], 2));
+			err = rec_progress(p->r, rec_row_time(p->rows[next], 2));
 		arena_reset(&p->arena);
 		if (!err)
 			err = advance(p, (enum row_kind)next);

@@ -268,7 +268,7 @@ static int fill_moment(struct row_stream *w, enum span_kind kind, struct fault *
 {
 	struct timeline_span *s = &w->pub.next;
 
-	*s = (struct timeline_span){ .kind = kind, .start_ns = sqlite3_column_int64(w->rows, 1), .end_ns = sqlite3_column_int64(w->rows, 2),
+	*s = (struct timeline_span){ .kind = kind, .start_ns = rec_row_time(w->rows, 1), .end_ns = rec_row_time(w->rows, 2),
 				     .net_ns = -1, .value = rec_row_count(w->rows, 3, -1), .timeout_ns = -1 };
 	if (!rec_lane_index(w->r, sqlite3_column_int64(w->rows, 0), &s->lane) || s->end_ns < s->start_ns)
 		return rec_damaged(w->r, f);
