@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* test_recording_spans.c - every turn and span that was told is in the recording, at its place on the time line and in order. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/span_chunk.h"
@@ -254,6 +255,32 @@ Test(recording_spans, a_boards_steps_are_where_its_clock_says_once_that_is_known
 	cr_assert_lt(p.worst, 20000, "%lld ns off", (long long)p.worst);
 	recording_close(r);
 	file_remove(&rf);
+}
+
+/* Two moments that were told late are enough for a fit to find a clock that stands still, or runs backwards. */
+Test(recording_spans, a_rate_that_no_clock_has_is_not_believed)
+{
+	static const double drifts[] = { 1e6, 2e6, -1e9, NAN, INFINITY };
+
+	for (size_t i = 0; i < ARRAY_SIZE(drifts); i++) {
+		struct recording_file rf = { 0 };
+		const struct recording_select all = RECORDING_ALL;
+		struct clock_fit fit = { .method = CLOCK_ONE_WAY, .board_ns = (int64_t)board_ticks(FILE_MONO) * 1000, .drift_ppm = drifts[i] };
+		struct placed p = { 0 };
+		struct recording_view *view;
+		struct recording *r;
+
+		fit.offset_ns = (int64_t)FILE_MONO - fit.board_ns;
+		file_open_as(&rf, true, 0);
+		tell_step(&rf, file_source(&rf, SOURCE_SERIAL), FILE_MONO, &fit, false);
+		file_close(&rf, FILE_MONO + 1000000000);
+		r = file_read(&rf);
+		cr_assert_eq(recording_look(r, &view, &rf.f), 0, "%s", rf.f.text);
+		cr_assert_eq(recording_spans(view, &all, check_place, &p, &rf.f), 0);
+		cr_assert_eq(p.n, 1);
+		recording_close(r);
+		file_remove(&rf);
+	}
 }
 
 static int order_of_sessions(void *arg, const struct timeline_span *s)
