@@ -54,6 +54,16 @@ int report_progress_step(void *arg, double done)
 	return 0;
 }
 
+/* A signal that came after the last step finds nothing left to interrupt: it must not end a report that is whole as if it were not. */
+static void forget_signals(int signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals, &info, sizeof(info)) == sizeof(info))
+		;
+	close(signals);
+}
+
 void report_progress_end(struct report_progress *p)
 {
 	sigset_t set;
@@ -61,7 +71,7 @@ void report_progress_end(struct report_progress *p)
 	if (p->shown)
 		fputs("\r\x1b[K", stderr);
 	if (p->signals >= 0)
-		close(p->signals);
+		forget_signals(p->signals);
 	the_signals(&set);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
