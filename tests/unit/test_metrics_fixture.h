@@ -27,8 +27,8 @@ static inline struct loop_record a_record(const char *comm, uint32_t pid)
 		.late_wait_us = NAN, .lost = 0, .repaired = 0, .observer_cost = .001, .cost_from = COST_CALIBRATED,
 	};
 
-	memcpy(r.comm, comm, strnlen(comm, sizeof(r.comm)));
-	memcpy(r.thread, comm, strnlen(comm, sizeof(r.thread)));
+	for (size_t i = 0; i < sizeof(r.comm) && comm[i]; i++)
+		r.comm[i] = r.thread[i] = comm[i];
 	return r;
 }
 
