@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "lib/when.h"
 #include "model/loop_filter.h"
@@ -23,6 +25,23 @@ static int point(const char *option, const char *text, const struct recording_ho
 		     text);
 }
 
+static void local_time(char *dst, size_t size, int64_t ns)
+{
+	struct tm tm;
+
+	if (!localtime_r(&(time_t){ (time_t)(ns / 1000000000) }, &tm) || !strftime(dst, size, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(dst, size, "?");
+}
+
+static int nothing_then(const struct recording_host *h, struct fault *f)
+{
+	char from[32], to[32];
+
+	local_time(from, sizeof(from), h->start_ns);
+	local_time(to, sizeof(to), h->end_ns);
+	return fault(f, -ERANGE, EXIT_FAILED, "the recording has nothing of that time; it goes from %s to %s", from, to);
+}
+
 static int stretch(const struct report_wishes *w, const struct recording_host *h, struct recording_select *s, struct fault *f)
 {
 	int err = point("--from", w->from, h, &s->from_ns, f);
@@ -32,8 +51,7 @@ static int stretch(const struct report_wishes *w, const struct recording_host *h
 	if (!err && s->from_ns >= s->to_ns)
 		err = fault(f, -EINVAL, EXIT_USAGE, "report: --from lies behind --to");
 	if (!err && (s->from_ns >= h->end_ns || s->to_ns <= h->start_ns))
-		err = fault(f, -ERANGE, EXIT_FAILED, "the recording has nothing of that time; it is %.1f s long",
-			    (double)(h->end_ns - h->start_ns) / 1e9);
+		err = nothing_then(h, f);
 	return err;
 }
 
