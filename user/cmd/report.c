@@ -76,6 +76,8 @@ struct replay {
 	struct recording *r;
 	struct sink *sink;
 	struct slow_sums *sums;
+	bool part; /* of its time only */
+	uint64_t handed_on;
 	struct fault *f;
 };
 
@@ -83,6 +85,7 @@ static int on_interval(void *arg, uint32_t source, const struct interval *iv)
 {
 	struct replay *p = arg;
 
+	p->handed_on++;
 	return sink_interval(p->sink, iv, p->f);
 }
 
@@ -92,6 +95,7 @@ static int on_slow_tick(void *arg, uint32_t source, const struct slow_tick *t)
 	struct replay *p = arg;
 	int err = recording_has_summary(p->r, source) ? slow_sums_add(p->sums, t) : 0;
 
+	p->handed_on++;
 	return err ? fault(p->f, err, EXIT_FAILED, "out of memory") : sink_slow_tick(p->sink, t, p->f);
 }
 
@@ -99,6 +103,7 @@ static int on_event(void *arg, uint32_t source, const struct loop_event *e)
 {
 	struct replay *p = arg;
 
+	p->handed_on++;
 	return sink_event(p->sink, e, p->f);
 }
 
@@ -119,6 +124,8 @@ static int replay(struct replay *p, const struct recording_select *s)
 	struct slow_summary sum;
 	int err = recording_replay(p->r, s, &to, p->f);
 
+	if (!err && p->part && !p->handed_on)
+		err = fault(p->f, -ERANGE, EXIT_FAILED, "nothing was reported in just that time; give a longer stretch");
 	if (err || !has_summary(p->r))
 		return err;
 	sum = (struct slow_summary){ .ticks = slow_sums_ticks(p->sums), .us = slow_sums_us(p->sums),
@@ -138,7 +145,7 @@ static int open_sink(const struct report_config *c, struct sink **ret, struct fa
 
 static int report_in_order(const struct report_config *c, struct recording *r, const struct recording_select *s, struct fault *f)
 {
-	struct replay p = { .r = r, .f = f };
+	struct replay p = { .r = r, .part = c->wishes.from || c->wishes.to, .f = f };
 	int err = open_sink(c, &p.sink, f);
 
 	if (!err && slow_sums_new(&p.sums))
