@@ -306,6 +306,42 @@ Test(board, sums_since_the_beginning_count_nothing_twice)
 	cr_assert_eq(serial_task(&r, TASK_RUNS, 3)->runs, 2);
 }
 
+/* Sums that came while a step lasted hold a part of it: at its end only the rest is new. */
+Test(board, a_step_in_progress_is_counted_once)
+{
+	_cleanup_board_ struct board *b = new_board();
+	struct board_event e = { .kind = BOARD_RESET };
+	const struct task_record *t;
+	struct board_report r;
+
+	e.u.reset.from_zero = true;
+	board_event(b, &e);
+	told_run(b, 3, 100, 1000);
+	totals(b, 3, 1, 100 + 300, 2000);
+	totals(b, 3, 1, 100 + 900, 2600);
+	told_run(b, 3, 1400, 3100);
+	r = report(b);
+	t = serial_task(&r, TASK_RUNS, 3);
+	cr_assert_eq(t->runs, 2);
+	cr_assert_float_eq(t->busy, 1500.0 / 3100, 1e-9);
+	told_run(b, 3, 100, 4000);
+	r = report(b);
+	t = serial_task(&r, TASK_RUNS, 3);
+	cr_assert_eq(t->runs, 1);
+	cr_assert_float_eq(t->busy, 100.0 / 900, 1e-9, "the next step is whole");
+	/* After a gap nobody knows how much of the sums is the step's: the next sums tell. */
+	gap(b, 5, 5000);
+	totals(b, 3, 9, 2900, 6000);
+	told_run(b, 3, 800, 6500);
+	report(b);
+	told_run(b, 3, 10, 6900);
+	totals(b, 3, 11, 3210, 7000);
+	r = report(b);
+	t = serial_task(&r, TASK_RUNS, 3);
+	cr_assert_eq(t->runs, 1, "%ld", t->runs);
+	cr_assert_float_eq(t->busy, 310.0 / 500, 1e-9);
+}
+
 /* The sums of a task that is gone were its last, whatever is lost after it. */
 Test(board, a_gap_does_not_take_from_who_is_gone)
 {

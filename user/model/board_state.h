@@ -35,6 +35,7 @@ struct task {
 	bool has_totals;
 	bool behind; /* a gap lies between the last TOTALS and now: `since` is too small */
 	struct tally totals, since, reported;
+	uint64_t in_totals; /* of the step in progress: what totals.busy has of it already */
 
 	bool blocked;  /* said that it cannot run on, since it got the CPU */
 	bool is_ready, ready_clean; /* since ready_t; clean: from a READY that no gap followed */

@@ -3,7 +3,8 @@
  * board_told.c - what a board tells at its end or as a sum: steps, sleeps, TOTALS and SYNC, lifetimes and passes.
  *
  * Sums: `totals` is what the board said last, `since` what its events added after that, `reported` how far the records
- * have come. Where a gap lies after the last TOTALS, `since` is too small and is not used until the next ones come.
+ * have come. Where a gap lies after the last TOTALS, `since` is too small and is not used until the next ones come. TOTALS hold
+ * what a step in progress has had so far: that much of it is not added once more at its end.
  */
 #include <string.h>
 
@@ -27,6 +28,15 @@ static uint64_t before_now(const struct board *b, uint64_t ticks)
 	return b->now > ticks ? b->now - ticks : 0;
 }
 
+/* What a step that ends now adds to the last sums. If it had begun before them, and a gap hid how much of it they hold, nothing:
+ * the next ones tell. */
+static uint64_t beyond_totals(const struct board *b, const struct task *t, uint64_t ticks)
+{
+	if (t->in_totals)
+		return ticks > t->in_totals ? ticks - t->in_totals : 0;
+	return t->has_totals && before_now(b, ticks) < t->totals.t ? 0 : ticks;
+}
+
 static void run(struct board *b, const struct board_event *ev)
 {
 	struct task *t = told_task(b, ev->id);
@@ -36,7 +46,8 @@ static void run(struct board *b, const struct board_event *ev)
 		return;
 	t->told = true;
 	t->busy += ticks;
-	t->since.busy += ticks;
+	t->since.busy += beyond_totals(b, t, ticks);
+	t->in_totals = 0;
 	board_step(b, t, before_now(b, ticks), b->now, ticks, true);
 }
 
@@ -66,6 +77,16 @@ static void open_step(struct board *b, const struct board_event *ev)
 	board_edge(b, EDGE_HOG, t, t->open_t, b->now, ev->u.open.ticks, 0, true, true);
 }
 
+/* What a step in progress has in these sums: no other has ended than those that are known, and yet there is more. */
+static uint64_t in_progress(const struct task *t, uint64_t runs, uint64_t busy)
+{
+	uint64_t ended = t->totals.busy + t->since.busy;
+
+	if (t->behind || runs != t->totals.runs + t->since.runs || busy < ended)
+		return 0;
+	return t->in_totals + (busy - ended);
+}
+
 static void totals(struct board *b, const struct board_event *ev)
 {
 	struct task *t = told_task(b, ev->id);
@@ -79,6 +100,7 @@ static void totals(struct board *b, const struct board_event *ev)
 		t->has_totals = false; /* sums never fall: these are others, begin anew */
 	if (t->has_totals)
 		runs = t->totals.runs + (uint32_t)(ev->u.totals.runs - (uint32_t)t->totals.runs);
+	t->in_totals = fell ? 0 : in_progress(t, runs, ev->u.totals.busy);
 	t->totals = (struct tally){ .t = b->now, .runs = runs, .busy = ev->u.totals.busy };
 	if (!t->has_totals) {
 		t->has_totals = true;
