@@ -342,6 +342,33 @@ Test(board, a_step_in_progress_is_counted_once)
 	cr_assert_float_eq(t->busy, 310.0 / 500, 1e-9);
 }
 
+/* Steps were lost that a report had no part of, and the sums tell of them soon after it. */
+Test(board, lost_steps_are_made_up_for_whole)
+{
+	_cleanup_board_ struct board *b = new_board();
+	struct board_event e = { .kind = BOARD_RESET };
+	const struct task_record *t;
+	struct board_report r;
+	double busy = 0;
+
+	e.u.reset.from_zero = true;
+	board_event(b, &e);
+	totals(b, 3, 0, 0, 1000);
+	told_run(b, 3, 100, 2000);
+	told_run(b, 3, 100, 6000);
+	r = report(b);
+	t = serial_task(&r, TASK_RUNS, 3);
+	busy += t->busy * t->interval_s;
+	gap(b, 20, 6100);
+	totals(b, 3, 22, 2200, 6100);
+	r = report(b);
+	t = serial_task(&r, TASK_RUNS, 3);
+	busy += t->busy * t->interval_s;
+	cr_assert_eq(t->runs, 20);
+	cr_assert_float_eq(t->busy, 1, 1e-9);
+	cr_assert_float_eq(busy, 2200.0 / HZ, 1e-12);
+}
+
 /* The sums of a task that is gone were its last, whatever is lost after it. */
 Test(board, a_gap_does_not_take_from_who_is_gone)
 {

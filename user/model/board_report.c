@@ -125,11 +125,12 @@ static void loop_record(struct board *b, struct loop_record *r, const struct sca
 }
 
 /* ---- tasks ---- */
-/* Runs and busy share by the sums, as far as they reach; -1 and NAN where a gap left nothing certain. */
+/* Runs and busy share by the sums, as far as they reach; -1 and NAN where a gap left nothing certain. Sums that tell of lost steps
+ * from before may add more than the time since the last record: the record then reaches back, and its share of that is 1. */
 static void tallies(struct board *b, struct task *t, struct task_record *r, const struct scale *sc)
 {
 	struct tally now = t->totals;
-	uint64_t span;
+	uint64_t span, busy;
 
 	if (!t->behind) {
 		now.t = b->now;
@@ -141,8 +142,11 @@ static void tallies(struct board *b, struct task *t, struct task_record *r, cons
 	span = now.t - t->reported.t;
 	if (b->stops && sc->covered > span)
 		span = sc->covered;
+	busy = now.busy - t->reported.busy;
+	if (busy > span)
+		span = busy < now.t ? busy : now.t;
 	r->runs = (int64_t)(now.runs - t->reported.runs);
-	r->busy = share(now.busy - t->reported.busy, span);
+	r->busy = share(busy, span);
 	if (sc->hz)
 		r->interval_s = (double)span / (double)sc->hz;
 	t->reported = now;
