@@ -125,10 +125,12 @@ class FakeBoard:
 
 
 class Cable:
-    """Joins two ptys, for two programs that both want to open a port."""
+    """Joins two ptys, for two programs that both want to open a port. .bytes: what came from each end; .pieces: the same as
+    (monotonic seconds when it was there to be carried, bytes)."""
 
     def __init__(self, one, other):
         self.ends, self.over, self.bytes = (one, other), threading.Event(), {one: b"", other: b""}
+        self.pieces = {one: [], other: []}
         self.thread = threading.Thread(target=self._carry, daemon=True)
         self.thread.start()
 
@@ -138,6 +140,7 @@ class Cable:
             for fd in select.select(self.ends, [], [], 0.1)[0]:
                 with contextlib.suppress(OSError):
                     data = os.read(fd, 4096)
+                    self.pieces[fd].append((time.monotonic(), data))
                     self.bytes[fd] += data
                     while data and select.select([], [to[fd]], [], 5)[1]:
                         data = data[os.write(to[fd], data):]

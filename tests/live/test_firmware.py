@@ -46,11 +46,12 @@ class Trace(frames.Stream):
 
 
 class Board:
-    """qemu with its UARTs on ptys: .console is text, .trace a Trace. With one UART both come from it."""
+    """qemu with its UARTs on ptys: .console is text, .trace a Trace. With one UART both come from it. icount None: its clock is
+    the host's."""
 
     def __init__(self, elf, uarts, icount="shift=5,sleep=on"):
-        argv = ["qemu-system-arm", "-machine", "mps2-an385", "-display", "none", "-monitor", "none", "-icount", icount,
-                "-kernel", elf] + ["-serial", "pty"] * uarts
+        argv = ["qemu-system-arm", "-machine", "mps2-an385", "-display", "none", "-monitor", "none", "-kernel", elf]
+        argv += ["-serial", "pty"] * uarts + (["-icount", icount] if icount else [])
         self.stack = contextlib.ExitStack()
         self.qemu = Program(argv)
         self.stack.callback(self.qemu.kill)
