@@ -145,6 +145,16 @@ class Cable:
                     while data and select.select([], [to[fd]], [], 5)[1]:
                         data = data[os.write(to[fd], data):]
 
+    def finish(self, end):
+        """Whoever wrote to that end has ended: carries what is left and closes. Looking makes the kernel hand over what it holds."""
+        deadline = time.monotonic() + 60
+        while select.select([end], [], [], 0)[0]:
+            if time.monotonic() > deadline:
+                raise AssertionError("the cable does not come to its end")
+            time.sleep(0.001)
+        self.close()
+
     def close(self):
+        """.bytes stay as they are, and have gone to the other end."""
         self.over.set()
         self.thread.join()

@@ -10,14 +10,12 @@ LOOPSCOPE_REPLAY=real sits the silences out and looks at clocks for a minute: ma
 """
 import concurrent.futures
 import contextlib
-import fcntl
 import mmap
 import os
 import random
 import re
 import select
 import struct
-import termios
 import threading
 import time
 import unittest
@@ -142,19 +140,12 @@ class BoardTest(SerialTest):
 
     @staticmethod
     def settle(observer, pty):
-        """Until it has read what was sent and sleeps: ten looks in a row, as the kernel carries bytes over a pty in its
-        own time."""
-        quiet = [0]
-
-        def is_quiet():
-            left = struct.unpack("i", fcntl.ioctl(pty.slave, termios.FIONREAD, bytes(4)))[0]
-            quiet[0] = quiet[0] + 1 if not left and state_of(observer.pid) == "S" else 0
-            return quiet[0] >= 10
-        until(is_quiet, SECONDS, "it has read all")
+        """Until it has read what was sent and sleeps. Looking by select() makes the kernel hand over first what it still holds:
+        FIONREAD does not."""
+        until(lambda: not select.select([pty.slave], [], [], 0)[0] and state_of(observer.pid) == "S", SECONDS, "it has read all")
 
     def taken(self, observer, pty):
-        """Until it says that it has read all: what is still on its way in the kernel shows nowhere, and is read after the
-        clock was set ahead. For short intervals."""
+        """Until it says itself that it has read all. For short intervals."""
         self.wait_source(observer, lambda o: o["bytes"] == pty.sent, "it has read %d bytes" % pty.sent)
 
     def finish(self, observer, pty, sent):

@@ -99,8 +99,11 @@ class Unix(Board):
             env={**os.environ, "MICROPYPATH": ":".join([".frozen", AGENT, os.path.join(HERE, "programs")])})
 
     def result(self):
-        """What the program printed, once it has ended."""
+        """What the program printed, once it has ended. With nobody left at the other side a read fails when all has been read."""
         self.pump(20, lambda: self.child.poll() is not None)
+        os.close(self.slave)
+        self.slave = None
+        self.pump(20)
         return self.child.stdout.read().decode()
 
 
