@@ -133,7 +133,8 @@ int ls_tick_walk(struct bpf_iter__task *ctx)
 /* A tick is running and has been for so long that it is worth telling before it ends. */
 static __always_inline bool stalled(const struct ls_ticks *k, const struct ls_thread *t, __u64 now)
 {
-	if (!ls_slow_ns || !k->tick.start_ns || t->edges != ls_edges || k->call == LS_CALL_OWN)
+	/* Where edges were let go, the last tick that they began is not in progress: its end goes unseen. */
+	if (!ls_slow_ns || !k->tick.start_ns || !ls_edges || t->edges != ls_edges || k->call == LS_CALL_OWN)
 		return false;
 	if (t->state == LS_IDLE || t->state == LS_WAIT_IO)
 		return false;
