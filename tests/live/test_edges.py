@@ -9,7 +9,7 @@ import struct
 import subprocess
 import time
 
-from harness import LOOPERS, LiveTest, cases, children_of, free_port, require_program, span, until
+from harness import LOOPERS, READY, SOURCES, LiveTest, cases, children_of, free_port, require_program, span, until
 from programs import REAL
 from test_ticks import TickTest
 
@@ -83,6 +83,41 @@ class Counts(Counted):
         self.assertGreater(truth.calls, 500)
         self.assertAlmostEqual(r["io_waits"], truth.calls, delta=slack)
         self.assertAlmostEqual(r["ticks"], truth.ticks, delta=slack)
+
+
+class Libcs(TickTest):
+    """Uprobes are on the C library's functions, wherever a program has those from."""
+
+    def looper_of(self, name, compiler, *flags):
+        path = os.path.join(self.tmp, name)
+        sources = [os.path.join(SOURCES, f) for f in ("epoll_wait.c", "looper.c")]
+        subprocess.run([require_program(compiler), "-std=gnu11", "-D_GNU_SOURCE", "-O2", *flags, "-o", path, *sources], check=True)
+        return path
+
+    def test_each_wait_once(self):
+        """musl's epoll_wait goes through its epoll_pwait: that is one wait."""
+        paths = [self.looper_of("glibc-static", "gcc", "-static"), self.looper_of("musl", "musl-gcc"),
+                 self.looper_of("musl-static", "musl-gcc", "-static")]
+        programs = [self.start([path, "-p", "10ms", "-w", "100us"], READY) for path in paths]
+        observer = self.observe("attach", *(a for p in programs for a in ("-p", p.pid)), "-i", "1s", "-c", "2", "-o", "json",
+                                "--edges", "uprobe", "--budget", "100%")
+        self.assertEqual(observer.wait_exit(30), 0, observer.errors)
+        for path, program in zip(paths, programs):
+            r = observer.loops(program.pid, program.pid)[-1]
+            missed = program.truth()["missed"]
+            self.note("%s: %d waits, %d ticks in %.2f s" % (os.path.basename(path), r["io_waits"], r["ticks"], r["interval_s"]))
+            self.assertEqual(r["edges"], "uprobe")
+            self.assertAlmostEqual(r["io_waits"], r["interval_s"] / 0.01, delta=2 + missed)
+            self.assertAlmostEqual(r["ticks"], r["io_waits"], delta=1)
+
+    def test_none(self):
+        """Linked statically, and stripped: nothing tells where its waits begin."""
+        program = self.start([self.looper_of("bare", "gcc", "-static", "-s")], READY)
+        observer = self.observe("attach", "-p", program.pid, "-c", "1", "--edges", "uprobe")
+        self.assertEqual(observer.wait_exit(20), 3)
+        self.assertEqual(len(observer.errors), 1)
+        self.assertRegex(observer.errors[0], "no libc.*--edges auto")
+        self.assertEqual(observer.lines, [])
 
 
 class MeanTick(Counted):
