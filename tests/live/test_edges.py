@@ -101,7 +101,7 @@ class Libcs(TickTest):
         programs = [self.start([path, "-p", "10ms", "-w", "100us"], READY) for path in paths]
         observer = self.observe("attach", *(a for p in programs for a in ("-p", p.pid)), "-i", "1s", "-c", "2", "-o", "json",
                                 "--edges", "uprobe", "--budget", "100%")
-        self.assertEqual(observer.wait_exit(30), 0, observer.errors)
+        self.assertEqual(observer.wait_exit(DETACHED_S), 0, observer.errors)
         for path, program in zip(paths, programs):
             r = observer.loops(program.pid, program.pid)[-1]
             missed = program.truth()["missed"]
@@ -114,7 +114,7 @@ class Libcs(TickTest):
         """Linked statically, and stripped: nothing tells where its waits begin."""
         program = self.start([self.looper_of("bare", "gcc", "-static", "-s")], READY)
         observer = self.observe("attach", "-p", program.pid, "-c", "1", "--edges", "uprobe")
-        self.assertEqual(observer.wait_exit(20), 3)
+        self.assertEqual(observer.wait_exit(DETACHED_S), 3)
         self.assertEqual(len(observer.errors), 1)
         self.assertRegex(observer.errors[0], "no libc.*--edges auto")
         self.assertEqual(observer.lines, [])
