@@ -234,7 +234,7 @@ static int write_lines(struct table_sink *s, const struct slow_tick *t, const st
 		return no_memory(f);
 	if (t)
 		s->rows_under_header += table_slow_tick(mem, t);
-	else
+	else if (sum)
 		table_slow_summary(mem, sum);
 	if (fclose(mem) != 0)
 		return no_memory(f);
