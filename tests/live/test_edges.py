@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Edges of every kind: the same counts, within the budget, and nothing that a target would notice."""
+import bisect
 import collections
 import os
 import random
 import re
 import signal
+import socket
+import statistics
 import struct
 import subprocess
 import time
@@ -14,6 +17,9 @@ from programs import REAL
 from test_ticks import TickTest
 
 MEAN_TICK = 0.05
+WAY_US = 5  # from the wait's return in the kernel to the program's own clock, and back, where the caches are cold
+LIGHT = 500  # requests
+BARE_US = 3  # after an empty poll, shorter ticks are none
 GONE = 0.1  # of what a wait paid for its edges, once they are let go; `make bench` has the exact figures
 LET_GO_S = 1.0
 CLOSED_S = 2.0  # until then the kernel, closing one probe after the other, still takes its slow path
@@ -37,6 +43,12 @@ class Counted(TickTest):
     def count(self):
         with open(self.counts, "rb") as f:
             return Truth(*struct.unpack("4Q", f.read(32)))
+
+    def logged(self):
+        """The first ticks by the program's own clock: (from, to)"""
+        with open(self.counts, "rb") as f:
+            ticks = struct.unpack("4Q", f.read(32))[1]
+            return list(struct.iter_unpack("2Q", f.read(16 * ticks)))
 
     def redis(self):
         path = os.path.join(self.tmp, "edges.sock")
@@ -129,6 +141,29 @@ class MeanTick(Counted):
         want = truth.tick_ns / truth.ticks / 1e3
         self.note("mean tick %.2f us, the program's own clock %.2f" % (mean, want))
         self.assertAlmostEqual(mean, want, delta=MEAN_TICK * want)
+
+    def test_redis_lightly_loaded(self):
+        """A request a millisecond. A tick is all that lies between the program's own look at the clock after a wait and the one
+        before the next, and the way from the kernel and back to it: no more."""
+        pid, load = self.redis()
+        observer = self.attached(pid, "-i", "60s", "-o", "json", "--events", "--edges", "tracepoint", "--budget", "100%")
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(load[2])
+            for _ in range(LIGHT):
+                s.sendall(b"PING\r\n")
+                s.recv(16)
+                time.sleep(0.001)
+        self.end(observer)
+        edges = [(o["type"], o["ns"]) for _, o in observer.objects() if o["type"] in ("tick_start", "tick_end") and o["tid"] == pid]
+        ticks = [(a[1], b[1]) for a, b in zip(edges, edges[1:]) if (a[0], b[0]) == ("tick_start", "tick_end")]
+        own = [(a, b) for a, b in self.logged() if a > ticks[0][0] and b < ticks[-1][1] and b - a > BARE_US * 1e3]
+        around = [ticks[bisect.bisect(ticks, (a, b)) - 1] for a, b in own]
+        beyond = [(end - start - (b - a)) / 1e3 for (start, end), (a, b) in zip(around, own) if start <= a and b <= end]
+        self.assertGreater(len(beyond), 0.9 * LIGHT)
+        self.assertLessEqual(len(own) - len(beyond), observer.loops(pid, pid)[0]["lost"], "edges that nobody saw are counted")
+        self.note("%d ticks, half of them below %.2f us by the program's own clock; the way takes %.2f us" % (
+            len(own), statistics.median((b - a) / 1e3 for a, b in own), statistics.median(beyond)))
+        self.assertLess(statistics.median(beyond), WAY_US)
 
 
 class Governor(TickTest):

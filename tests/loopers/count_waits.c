@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * count_waits.c - preloaded (LD_PRELOAD) into real programs that don't tell how often they wait: counts calls of epoll_wait and times
- * what lies between them. Truth: the file named by COUNT_WAITS, mapped, so that it can be read at any time: struct truth. One
- * loop: of the process and thread that calls first.
+ * what lies between them. Truth: the file named by COUNT_WAITS, mapped, so that it can be read at any time: struct truth, the times of
+ * CLOCK_MONOTONIC. One loop: of the process and thread that calls first. The first LOG ticks are told one by one.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -15,8 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOG 16384
+
 struct truth {
 	_Atomic uint64_t calls, ticks, tick_ns, tid;
+	struct {
+		uint64_t from, to;
+	} log[LOG];
 };
 
 typedef int (*wait_fn)(int, struct epoll_event *, int, int);
@@ -50,6 +55,18 @@ __attribute__((constructor)) static void begin(void)
 	truth = map;
 }
 
+static void tick(uint64_t now)
+{
+	uint64_t nth = truth->ticks;
+
+	if (nth < LOG) {
+		truth->log[nth].from = returned;
+		truth->log[nth].to = now;
+	}
+	truth->tick_ns += now - returned;
+	truth->ticks = nth + 1;
+}
+
 int epoll_wait(int epfd, struct epoll_event *events, int most, int timeout)
 {
 	static _Thread_local uint64_t tid;
@@ -61,10 +78,8 @@ int epoll_wait(int epfd, struct epoll_event *events, int most, int timeout)
 		truth->tid = tid;
 	if (truth->tid != tid)
 		return real_wait(epfd, events, most, timeout);
-	if (returned) {
-		truth->ticks++;
-		truth->tick_ns += now_ns() - returned;
-	}
+	if (returned)
+		tick(now_ns());
 	truth->calls++;
 	n = real_wait(epfd, events, most, timeout);
 	returned = now_ns();
