@@ -6,6 +6,7 @@ import subprocess
 
 from exported import ExportTest, Prometheus
 from harness import LOOPERS, READY, until
+from test_ticks import sleeps_in_its_loop
 
 
 class ExportNative(ExportTest):
@@ -19,11 +20,12 @@ class ExportNative(ExportTest):
         whole = self.observe("attach", "-p", ticker.pid, "-i", "60s", "-o", "json", "--budget", "100%")
         prometheus = Prometheus(self, export.where, "--enable-feature", "native-histograms")
         prometheus.wait_up()
+        until(lambda: sleeps_in_its_loop(whole.pid), 30, "attach watches")
         ticker.process.stdin.write(b"go\n")
         ticker.process.stdin.flush()
         ticker.wait_line("^done$", timeout=60)
         ticks = export.fresh_metrics().sum("loopscope_loop_ticks_total")
-        until(lambda: prometheus.query("loopscope_loop_ticks_total")[0][1] == ticks, 20, "a scrape of all ticks")
+        until(lambda: [n for _, n in prometheus.query("loopscope_loop_ticks_total")] == [ticks], 20, "a scrape of all ticks")
         self.assertEqual(whole.stop(signal.SIGINT, timeout=30), 0)
         record, = whole.loops(ticker.pid, ticker.pid)
         name = 'loopscope_loop_tick_duration_seconds'
