@@ -104,7 +104,7 @@ $(SKEL): $(BUILD)/bpf/loopscope.o
 	$(Q)$(BPFTOOL) gen skeleton $< name loopscope_bpf > $@
 
 # Only the kernel source includes the skeleton.
-$(BUILD)/user/source/kernel.o $(BUILD)/user/source/kernel_walk.o $(BUILD)/user/source/kernel_edges.o: $(SKEL)
+$(addprefix $(BUILD)/user/source/kernel,.o _walk.o _edges.o _phases.o): $(SKEL)
 
 # --- messages: user/sink/NAME.proto becomes "sink/NAME.pb-c.h" ------------------------------------------------------------
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: user/%.proto

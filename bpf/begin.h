@@ -19,10 +19,12 @@ const volatile bool ls_measure = false;      /* edges may be measured: the parts
 const volatile bool ls_stream = false;       /* every turn goes to ls_events */
 const volatile __u64 ls_stream_mark = 0;     /* so many bytes waiting there are too many */
 const volatile __u64 ls_slow_ns = 0;         /* ticks at least so long are sent; 0: none */
+const volatile bool ls_phases_wanted = false; /* ticks may be split by phase */
 
 __u64 ls_n_threads = 0; /* that have storage now */
 __u32 ls_edges = 0;     /* changes whenever the edges are attached or detached; 0: not measured */
 __u32 ls_epoch = 1;     /* counts the intervals that user space reads */
+__u32 ls_phases_attached = 0; /* as ls_edges, for the probes on phases */
 #else
 extern const volatile bool ls_only_targets;
 extern const volatile __u32 ls_self_tgid;
@@ -31,9 +33,11 @@ extern const volatile bool ls_measure;
 extern const volatile bool ls_stream;
 extern const volatile __u64 ls_stream_mark;
 extern const volatile __u64 ls_slow_ns;
+extern const volatile bool ls_phases_wanted;
 extern __u64 ls_n_threads;
 extern __u32 ls_edges;
 extern __u32 ls_epoch;
+extern __u32 ls_phases_attached;
 #endif
 
 static __always_inline bool may_begin(struct task_struct *p)

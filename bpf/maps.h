@@ -67,6 +67,15 @@ struct ls_map_tick_hist {
 };
 LS_MAP struct ls_map_tick_hist ls_tick_hist_of SEC(".maps");
 
+/* Only where phases are asked for. */
+struct ls_map_phases {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct ls_phases);
+};
+LS_MAP struct ls_map_phases ls_phases_of SEC(".maps");
+
 struct ls_map_stacks {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 16384);

@@ -269,7 +269,7 @@ static __always_inline void send_ended(struct task_struct *p, struct ls_thread *
 	s->tid = p->pid;
 	s->tgid = p->tgid;
 	s->reason = reason;
-	s->pad = 0;
+	s->phases = 0;
 	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
 	if (bpf_probe_read_kernel(&s->t, sizeof(s->t), t)) {
 		bpf_ringbuf_discard(s, 0);

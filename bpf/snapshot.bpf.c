@@ -11,6 +11,7 @@
 #include "bpf/place.h"
 #include "bpf/begin.h"
 #include "bpf/edges.h"
+#include "bpf/phases.h"
 
 #define SNAPSHOT_TRIES 4
 
@@ -45,16 +46,34 @@ static __always_inline bool copy_whole(struct ls_thread *to, struct ls_thread *t
 	return seq_read(&t->seq) == seq;
 }
 
+enum { PHASES_NONE, PHASES_COPIED, PHASES_TORN };
+
+static __always_inline int copy_phases(struct ls_phases *to, struct task_struct *p)
+{
+	struct ls_phases *from = bpf_task_storage_get(&ls_phases_of, p, NULL, 0);
+
+	if (!from)
+		return PHASES_NONE;
+	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
+		__u32 seq = seq_read(&from->seq);
+
+		if (!(seq & 1) && !bpf_probe_read_kernel(to, sizeof(*to), from) && seq_read(&from->seq) == seq)
+			return PHASES_COPIED;
+	}
+	return PHASES_TORN;
+}
+
 SEC("iter/task")
 int ls_snapshot(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
 	__u32 room = LS_SCRATCH_ITER;
 	struct ls_cpu *ring = NULL;
+	struct ls_phases phases;
 	struct ls_thread *t;
 	struct ls_snap *s;
 	__u64 clock = 0, delay = 0;
-	int tries;
+	int tries, split = PHASES_NONE;
 
 	if (!p || p->tgid == (int)ls_self_tgid) /* observed for a moment, to measure what an edge costs */
 		return 0;
@@ -62,12 +81,14 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	s = bpf_map_lookup_elem(&ls_scratch, &room);
 	if (!t || !s)
 		return 0;
+	if (ls_phases_wanted) /* before the sums, too */
+		split = copy_phases(&phases, p);
 	if (acct_on_cpu(t)) /* before the sums, which must know of all of it; most threads are asleep, and not asked */
 		delay = core_run_delay(p) + (p->on_cpu ? 0 : core_queued_ns(p));
 	for (tries = 0; tries < SNAPSHOT_TRIES; tries++)
 		if (copy_whole(&s->t, t))
 			break;
-	if (tries == SNAPSHOT_TRIES) {
+	if (tries == SNAPSHOT_TRIES || split == PHASES_TORN) {
 		count(LS_C_TORN);
 		return 0;
 	}
@@ -88,9 +109,14 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	s->tid = p->pid;
 	s->tgid = p->tgid;
 	s->reason = LS_SNAP_LIVE;
-	s->pad = 0;
+	s->phases = split == PHASES_COPIED && phases.generation == s->t.generation;
 	__builtin_memcpy(s->comm, p->comm, LS_COMM_LEN);
 	bpf_seq_write(ctx->meta->seq, s, sizeof(*s));
+	if (!s->phases)
+		return 0;
+	if (phases.attached == ls_phases_attached) /* else nobody would have seen the next one */
+		phases_settle(&phases, phases_tick_ns(&s->t, s->now_ns));
+	bpf_seq_write(ctx->meta->seq, &phases, sizeof(phases));
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #define LS_BLOCKED 8   /* syscalls a thread was blocked in */
 #define LS_CULPRITS 8  /* processes that had the CPU while it waited */
 #define LS_CPU_RING 64 /* last switches remembered per CPU; power of two */
+#define LS_PHASES 8     /* kinds of phases of one runtime; as in user/registry/registry.h and user/model/record.h */
 #define LS_NO_TIMEOUT (~0ULL)
 #define LS_STORAGE_MAX 8000 /* a value in task storage: 7.2 gives 8 KiB at most, with its own header (6.18 gave 32 and more) */
 #define LS_TGID_QUOTA 0xffffffffU /* a culprit that is no process: the cgroup's quota */
@@ -141,6 +142,17 @@ struct ls_cpu {
 	__s32 waiters; /* observed threads that wait for this CPU: only then do its switches need a time */
 	struct ls_cpu_slot ring[LS_CPU_RING];
 	__u8 pad[120]; /* the next CPU's starts on a cache line of its own */
+};
+
+/* The phases of one thread's loop: see bpf/phases.h. In task storage, written by its own thread alone. */
+struct ls_phases {
+	__u32 seq;
+	__u32 attached; /* the value of ls_phases_attached with which `current` was entered */
+	__u32 current;  /* the phase in progress + 1; 0: none known */
+	__u32 generation; /* of the thread, when it was entered: another program knows no such phase */
+	__u64 base_ns;  /* the thread's time in ticks up to which sum_ns has been counted */
+	__u64 sum_ns[LS_PHASES];
+	__u64 entries[LS_PHASES];
 };
 
 /* --- single ticks: only threads whose edges are measured ----------------------------------------------------------------- */
@@ -301,7 +313,7 @@ struct ls_pulse {
 	__u32 tid, tgid;
 	__u32 generation;
 	__u32 stalled;
-	__u64 waits; /* IO waits and empty polls, ever */
+	__u64 waits; /* IO waits and empty polls, ever; from the walk over phases: their entries */
 	struct ls_turn turn; /* the one in progress, as far as it is known: seq, and in a tick io_end_ns */
 };
 
@@ -330,7 +342,7 @@ struct ls_snap {
 	__u32 tid;
 	__u32 tgid;
 	__u32 reason; /* enum ls_snap_reason */
-	__u32 pad;
+	__u32 phases; /* 1: a struct ls_phases follows, of the same moment */
 	char comm[LS_COMM_LEN];
 	struct ls_thread t;
 };
@@ -355,6 +367,7 @@ _Static_assert(sizeof(struct ls_tick_hist) <= LS_STORAGE_MAX, "wire: ls_tick_his
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");
 _Static_assert(sizeof(struct ls_cause) == 72, "wire: ls_cause");
 _Static_assert(sizeof(struct ls_slow) <= sizeof(struct ls_ticks), "wire: ls_slow is built in ls_ticks' room");
+_Static_assert(sizeof(struct ls_phases) == 152, "wire: ls_phases");
 _Static_assert(sizeof(struct ls_turn) == 64, "wire: ls_turn");
 _Static_assert(sizeof(struct ls_snap) == 48 + sizeof(struct ls_thread), "wire: ls_snap");
 

@@ -121,6 +121,23 @@ def per_wait(report, rounds):
                 "x", aim=aim, fmt="%.2f")
 
 
+def phase_entry(report, rounds):
+    """--phases on waits.c, whose phase does nothing."""
+    cpu, added = str(max(os.sched_getaffinity(0))), []
+    os.environ["LOOPSCOPE_PROBES"] = os.path.join(measure.ROOT, "tests", "bench", "probes")
+    try:
+        with measure.program([measure.tool("waits"), "phase", cpu], ready="ready", stdin=subprocess.PIPE) as process:
+            meter = Meter(process)
+            for _ in range(rounds):
+                bare = min(meter.ns() for _ in range(2))
+                with edges("tracepoint", "--phases")([meter.pid]):
+                    added.append(min(meter.ns() for _ in range(2)) - bare)
+    finally:
+        del os.environ["LOOPSCOPE_PROBES"]
+    report.head("One entry of a phase (--phases): nanoseconds that it adds")
+    report.figure("entry", added, "ns")
+
+
 def redis_throughput(report, rounds):
     if not shutil.which("redis-server") or not shutil.which("redis-benchmark"):
         raise measure.Unable("redis is not installed")

@@ -68,9 +68,9 @@ class Counted(TickTest):
         worker = until(lambda: children_of(nginx.pid), 5, "nginx has a worker")[0]
         return worker, [require_program("wrk"), "-t1", "-c4", "http://127.0.0.1:%d/" % port, "-d"]
 
-    def measure(self, pid, load, edges):
+    def measure(self, pid, load, edges, *more):
         """(record, what the program counted while it was attached)"""
-        observer = self.attached(pid, "-i", "60s", "-o", "json", "--edges", edges, "--budget", "100%")
+        observer = self.attached(pid, "-i", "60s", "-o", "json", "--edges", edges, "--budget", "100%", *more)
         begin, began = self.count(), time.monotonic()
         subprocess.run(load, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
         end, took = self.count(), time.monotonic() - began

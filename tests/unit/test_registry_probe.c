@@ -35,6 +35,7 @@ static const char complete[] = "\xef\xbb\xbf; a comment, after a byte order mark
 			       "[entry]\n"
 			       "loop = run\n"
 			       "tick = a, b\n"
+			       "phases = timers:t_1, poll:p.cold, timers:t_2\n"
 			       "[behaviour]\n"
 			       "park = futex";
 
@@ -63,6 +64,16 @@ Test(registry_probe, everything_that_is_allowed)
 	cr_expect_str_eq(p->runtime.entry[RUNTIME_ENTRY_TICK][1], "b");
 	cr_expect_null(p->runtime.entry[RUNTIME_ENTRY_TICK][2]);
 	cr_expect_null(p->runtime.entry[RUNTIME_ENTRY_POLL][0]);
+	cr_expect_str_eq(p->runtime.phases.names[0], "timers");
+	cr_expect_str_eq(p->runtime.phases.names[1], "poll");
+	cr_expect_null(p->runtime.phases.names[2]);
+	cr_expect_str_eq(p->runtime.phases.symbols[1], "p.cold");
+	cr_expect_str_eq(p->runtime.phases.symbols[2], "t_2");
+	cr_expect_null(p->runtime.phases.symbols[3]);
+	cr_expect_eq(p->runtime.phases.which[1], 1u);
+	cr_expect_eq(p->runtime.phases.which[2], 0u);
+	cr_expect_str_eq(p->runtime.mapped[0], "lib*.so", "the base name");
+	cr_expect_null(p->runtime.mapped[1]);
 }
 
 static const struct {
@@ -109,6 +120,12 @@ static const struct {
 	{HEAD "[match]\ntext = short\n", "t.probe:5: text 'short': 8 to 64 characters"},
 	{HEAD "[match]\nexe = a\nsyscall = futex\n", "t.probe:6: 'futex' is no IO wait: allowed are epoll_wait"},
 	{GOOD "[entry]\ntick = f*\n", "t.probe:7: 'f*' is not a symbol"},
+	{GOOD "[entry]\nphases = timers\n", "t.probe:7: phase 'timers' names no function: give NAME:SYMBOL"},
+	{GOOD "[entry]\nphases = :f\n", "t.probe:7: phase '': 1 to 15 of a-z"},
+	{GOOD "[entry]\nphases = Timers:f\n", "t.probe:7: phase 'Timers': 1 to 15 of a-z"},
+	{GOOD "[entry]\nphases = a:f*\n", "t.probe:7: 'f*' is not a symbol"},
+	{GOOD "[entry]\nphases = a:f, b:f\n", "t.probe:7: 'f' begins two phases"},
+	{GOOD "[entry]\nphases = a:a,b:b,c:c,d:d,e:e,f:f,g:g,h:h,i:i\n", "t.probe:7: 'phases' has too many names: at most 8"},
 	{GOOD "[behaviour]\npark = pause\n", "t.probe:7: park 'pause': only 'futex' is allowed"},
 	{HEAD "[match]\nexe = a,\n  b\n", "t.probe:5: 'exe' has an empty value"},
 	{HEAD "[match]\nexe = a\n  b\n", "t.probe:6: the line is indented"},

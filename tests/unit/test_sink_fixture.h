@@ -89,6 +89,10 @@ static inline struct loop_record fixture_node(void)
 	r.io_us = (struct quantiles){ true, 6700, 6900, 7000, 7100, 250000 };
 	r.blocked_by[0] = (struct blocked_share){ "futex", 0.0005 };
 	r.n_blocked_by = 1;
+	r.phases[0] = (struct phase_share){ "timers", 0.2512, 100 };
+	r.phases[1] = (struct phase_share){ "poll", 0.0693, 205 };
+	r.phases[2] = (struct phase_share){ "check", NAN, -1 };
+	r.n_phases = 3;
 	return r;
 }
 

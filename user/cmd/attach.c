@@ -19,7 +19,7 @@ struct attach_config {
 	double budget;
 	int format, sort, edges;
 	const char *columns;
-	bool all, events, no_slow;
+	bool all, events, no_slow, phases;
 };
 
 enum { ENDS_BY = 1, SLOW = 2 };
@@ -49,6 +49,9 @@ static const struct opt_spec specs[] = {
 	  "later; 100% is no limit", NULL, 0, 0, 0 },
 	{ 0, "events", OPT_FLAG, offsetof(struct attach_config, events), NULL,
 	  "with -o json: every loop_start, tick_start, io_start, io_end, tick_end and loop_stop as a line of its own", NULL, 0, 0, 0 },
+	{ 0, "phases", OPT_FLAG, offsetof(struct attach_config, phases), NULL,
+	  "split what ticks are spent on by the runtime's phases (timers, polling, callbacks), where its functions have symbols: a "
+	  "breakpoint at each; within --budget", NULL, 0, 0, 0 },
 	{ 'a', "all", OPT_FLAG, offsetof(struct attach_config, all), NULL,
 	  "also threads that waited for IO but are not known to be loops", NULL, 0, 0, 0 },
 	{ 'o', "output", OPT_CHOICE, offsetof(struct attach_config, format), "FORMAT",
@@ -85,12 +88,13 @@ static int observe(const struct attach_config *c, const pid_t *pids, size_t n_pi
 			    .edges = c->edges,
 			    .slow_ns = c->no_slow ? 0 : c->slow_ns,
 			    .budget = c->budget >= 1 ? 0 : c->budget,
-			    .stream = c->events },
+			    .stream = c->events,
+			    .phases = c->phases },
 		.out = stdout,
 		.format = c->format,
 		.sort = c->sort,
 		.layout = TABLE_REPEAT,
-		.columns = c->columns,
+		.columns = c->columns ? c->columns : c->phases ? "+phases" : NULL,
 		.show_asleep = true,
 		.show_all = c->all,
 	};

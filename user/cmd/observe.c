@@ -52,6 +52,7 @@ struct observation {
 	struct observe_ticks *ticks;
 	struct observe_events *events;
 	struct steal_meter steal;
+	bool phases_told; /* which of them can't be seen */
 	struct loop_record *sorted;
 	/* while running */
 	struct evloop *loop;
@@ -151,6 +152,13 @@ static int on_turn(void *arg, const struct loop_turn *t)
 	return sink_takes_turns(ob->sink) ? sink_turn(ob->sink, t, ob->f) : observe_events_turn(ob->events, t, ob->f);
 }
 
+static int find_phases(void *arg, pid_t pid, const char *const **ret_names, kernel_place_fn place, void *place_arg)
+{
+	struct observation *ob = arg;
+
+	return observe_find_phases(ob->registry, pid, !ob->phases_told, ret_names, place, place_arg);
+}
+
 static int open_source(struct observation *ob, const struct observe_options *o, struct fault *f)
 {
 	struct kernel_source_options so = o->source;
@@ -163,6 +171,7 @@ static int open_source(struct observation *ob, const struct observe_options *o, 
 	so.slow = on_slow;
 	so.turn = on_turn;
 	so.find = observe_find_waits;
+	so.find_phases = find_phases;
 	so.arg = ob;
 	return kernel_source_open(&so, &ob->source, f);
 }
@@ -208,6 +217,7 @@ static int round_trip(struct observation *ob, struct interval *ret, struct fault
 
 		tracker_set_event_cost(ob->tracker, ns, kind);
 		tracker_set_wait_cost(ob->tracker, kernel_source_wait_cost(ob->source));
+		tracker_set_entry_cost(ob->tracker, kernel_source_entry_cost(ob->source));
 		err = tracker_end(ob->tracker, ret);
 	}
 	if (err)
@@ -463,12 +473,14 @@ static bool any_ended(const struct interval *iv)
 /* Attaching takes from 0.1 s to seconds: the first interval begins when it is done, so that its ticks are all counted. What ended meanwhile would be in none: then that time is an interval of its own. */
 static int begin_to_measure(struct observation *ob, struct fault *f)
 {
+	bool edges = kernel_source_measures(ob->source) && !kernel_source_is_measuring(ob->source);
 	struct interval iv = {};
 	int err;
 
-	if (!kernel_source_measures(ob->source) || kernel_source_is_measuring(ob->source))
+	if (!edges && (!ob->o.source.phases || ob->phases_told))
 		return 0;
 	err = kernel_source_measure(ob->source, f);
+	ob->phases_told = true;
 	if (!err)
 		err = round_trip(ob, &iv, f);
 	if (err || !any_ended(&iv))
@@ -479,7 +491,7 @@ static int begin_to_measure(struct observation *ob, struct fault *f)
 
 int observation_start(struct observation *ob, struct evloop *loop, struct fault *f)
 {
-	uint64_t pulse = kernel_source_measures(ob->source) ? PULSE_NS : CALM_PULSE_NS;
+	uint64_t pulse = kernel_source_measures(ob->source) || ob->o.source.phases ? PULSE_NS : CALM_PULSE_NS;
 	int err;
 
 	ob->loop = loop;

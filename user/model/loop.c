@@ -256,6 +256,23 @@ static void delta_ticks(const struct loop_sample *before, const struct loop_samp
 	}
 }
 
+static void delta_phases(const struct loop_sample *before, const struct loop_sample *now, double wall, struct loop_record *r)
+{
+	if (!now->phases_known)
+		return;
+	r->n_phases = now->n_phases;
+	for (size_t i = 0; i < now->n_phases; i++) {
+		const struct loop_phase *n = &now->phases[i];
+		bool begun = !before || i >= before->n_phases; /* it has had none until then */
+
+		r->phases[i] = (struct phase_share){ .name = n->name, .share = NAN, .entries = -1 };
+		if (!n->seen)
+			continue;
+		r->phases[i].share = (double)since(begun ? 0 : before->phases[i].ns, n->ns) / wall;
+		r->phases[i].entries = (int64_t)since(begun ? 0 : before->phases[i].entries, n->entries);
+	}
+}
+
 bool loop_delta(const struct loop_sample *before, const struct loop_sample *now, const struct loop_facts *f,
 		struct loop_record *ret)
 {
@@ -314,6 +331,7 @@ bool loop_delta(const struct loop_sample *before, const struct loop_sample *now,
 	delta_ticks(before, now, wall, &r);
 	delta_blocked(before, now, f->park_is_idle, wall, &r);
 	delta_waited(before, now, wall, &r);
+	delta_phases(before, now, wall, &r);
 	*ret = r;
 	return true;
 }

@@ -31,6 +31,12 @@ struct loop_waited {
 	uint64_t ns;
 };
 
+struct loop_phase {
+	const char *name; /* not copied: outlives the samples */
+	uint64_t ns, entries;
+	bool seen; /* its beginning can be seen */
+};
+
 struct loop_sample {
 	struct loop_id id;
 	enum record_source source;
@@ -55,6 +61,9 @@ struct loop_sample {
 	struct loop_blocked blocked[LOOP_BLOCKED_MAX];
 	struct loop_waited waited[LOOP_WAITED_MAX];
 	uint64_t blocked_other_ns, waited_other_ns;
+	struct loop_phase phases[LOOP_PHASES_MAX];
+	size_t n_phases;
+	bool phases_known; /* they are being measured; the sums hold either way */
 };
 
 /* What the host knows of a loop beyond its sums; filled once per loop by who reads /proc, refreshed when asked. */

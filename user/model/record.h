@@ -22,6 +22,7 @@
 #define LOOP_COMM_LEN 16
 #define LOOP_BLOCKED_MAX 8
 #define LOOP_WAITED_MAX 8
+#define LOOP_PHASES_MAX 8
 #define LOOP_WAITED_QUOTA (-2) /* pid of what is no process: the cgroup's CPU quota */
 
 /* Reaches JSON and disk by name: append only. */
@@ -70,6 +71,14 @@ struct waited_share {
 	double share;
 };
 
+/* One of the phases that the runtime's ticks are made of: timers, polling, callbacks. A phase lasts until another begins; the loop's
+ * own IO wait is no part of it. */
+struct phase_share {
+	const char *name; /* the registry's */
+	double share;     /* NAN: its beginning can't be seen, and its time is with the phase before it */
+	int64_t entries;  /* how often it began; -1 as above */
+};
+
 struct hist_packed; /* model/hist_packed.h */
 
 struct loop_record {
@@ -102,6 +111,9 @@ struct loop_record {
 	size_t n_blocked_by;
 	struct waited_share waited_for[LOOP_WAITED_MAX + 1]; /* largest first */
 	size_t n_waited_for;
+
+	struct phase_share phases[LOOP_PHASES_MAX]; /* as the runtime's probe file orders them */
+	size_t n_phases; /* 0: not asked for, or not known */
 
 	int64_t lost;         /* contradictions seen in this loop's events: each may have misplaced a stretch of time */
 	int64_t repaired;     /* missed switches whose time the scheduler's own record told: nothing is misplaced; -1 unknown */

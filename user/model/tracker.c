@@ -36,7 +36,7 @@ struct tracker {
 	uint64_t mono_ns, last_mono_ns;
 	size_t n_beyond;
 	bool any_ended; /* in the last round */
-	double event_cost_ns, wait_cost_ns;
+	double event_cost_ns, wait_cost_ns, entry_cost_ns;
 	enum cost_kind cost_kind;
 };
 
@@ -256,6 +256,9 @@ static int report(struct tracker *t, struct tracked *l, size_t *n_asleep)
 		r.observer_cost = (double)events * t->event_cost_ns / (r.interval_s * 1e9);
 		if (r.io_waits > 0)
 			r.observer_cost += (double)r.io_waits * t->wait_cost_ns / (r.interval_s * 1e9);
+		for (size_t i = 0; i < r.n_phases; i++)
+			if (r.phases[i].entries > 0)
+				r.observer_cost += (double)r.phases[i].entries * t->entry_cost_ns / (r.interval_s * 1e9);
 		r.cost_from = t->cost_kind;
 	}
 	return append(t, &r);
@@ -312,4 +315,9 @@ void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind)
 void tracker_set_wait_cost(struct tracker *t, double ns)
 {
 	t->wait_cost_ns = ns;
+}
+
+void tracker_set_entry_cost(struct tracker *t, double ns)
+{
+	t->entry_cost_ns = ns;
 }

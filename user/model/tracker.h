@@ -44,5 +44,7 @@ const struct loop_facts *tracker_facts(const struct tracker *t, const struct loo
 void tracker_set_event_cost(struct tracker *t, double ns, enum cost_kind kind);
 /* What measuring the edges adds to one IO wait, ns; 0 where they are not measured. */
 void tracker_set_wait_cost(struct tracker *t, double ns);
+/* The same for each beginning of a phase. */
+void tracker_set_entry_cost(struct tracker *t, double ns);
 
 #endif

@@ -59,6 +59,9 @@ void probe_free(struct probe *p)
 	}
 	for (size_t i = 0; i < RUNTIME_ENTRY_COUNT; i++)
 		words_release(&p->entry[i]);
+	words_release(&p->phase_symbols);
+	for (size_t i = 0; i < RUNTIME_PHASES_MAX; i++)
+		free(p->phase_names[i]);
 	free(p->name);
 	free(p->description);
 	free(p->source);

@@ -46,6 +46,10 @@ struct probe {
 	char *name, *description, *source;
 	unsigned priority; /* 0 to 100: the more specific runtime wins */
 	struct words entry[RUNTIME_ENTRY_COUNT];
+	struct words phase_symbols;
+	char *phase_names[RUNTIME_PHASES_MAX + 1]; /* owned */
+	size_t phase_of[PROBE_WORDS_MAX];          /* of each of phase_symbols */
+	const char *mapped[PROBE_RULES_MAX * PROBE_WORDS_MAX + 1]; /* borrowed from the rules */
 	struct probe_rule rules[PROBE_RULES_MAX];
 	size_t n_rules;
 	unsigned line; /* of [runtime] */

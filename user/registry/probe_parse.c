@@ -132,6 +132,19 @@ static int check_complete(struct probe_parser *s)
 	return 0;
 }
 
+/* Base names alone are compared where functions are looked for: what else a pattern asks for has been met by then. */
+static void collect_mapped(struct probe *p)
+{
+	size_t n = 0;
+
+	for (size_t r = 0; r < p->n_rules; r++)
+		for (size_t i = 0; i < p->rules[r].mapped.n; i++) {
+			const char *slash = strrchr(p->rules[r].mapped.v[i], '/');
+
+			p->mapped[n++] = slash ? slash + 1 : p->rules[r].mapped.v[i];
+		}
+}
+
 static int complete(struct probe_parser *s)
 {
 	struct probe *p = s->probe;
@@ -144,6 +157,13 @@ static int complete(struct probe_parser *s)
 	p->runtime.source = p->source;
 	for (size_t i = 0; i < RUNTIME_ENTRY_COUNT; i++)
 		p->runtime.entry[i] = (const char *const *)p->entry[i].v;
+	p->runtime.phases = (struct runtime_phases){
+		.names = (const char *const *)p->phase_names,
+		.symbols = (const char *const *)p->phase_symbols.v,
+		.which = p->phase_of,
+	};
+	collect_mapped(p);
+	p->runtime.mapped = p->mapped;
 	return 0;
 }
 

@@ -9,6 +9,8 @@
 #include "lib/parse.h"
 #include "registry/probe_parse.h"
 
+#define PHASE_NAME_MAX 15
+
 int probe_no_memory(struct probe_parser *s)
 {
 	return s->in.err = -ENOMEM;
@@ -128,6 +130,50 @@ static int set_symbols(struct probe_parser *s, const struct probe_key *key, char
 	return err;
 }
 
+/* The place of that name among those of the phases, where it is added if it is new. */
+static int phase_place(struct probe_parser *s, const char *name, size_t *ret)
+{
+	struct probe *p = s->probe;
+	size_t i = 0, len = strlen(name);
+
+	if (!len || len > PHASE_NAME_MAX || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
+		return inifile_refuse(&s->in, "phase '%s': 1 to %d of a-z, 0-9, _ and - are allowed for its name", name, PHASE_NAME_MAX);
+	while (p->phase_names[i] && strcmp(p->phase_names[i], name))
+		i++;
+	if (i == RUNTIME_PHASES_MAX)
+		return inifile_refuse(&s->in, "'phases' has too many names: at most %d are allowed", RUNTIME_PHASES_MAX);
+	if (!p->phase_names[i])
+		p->phase_names[i] = strdup(name);
+	*ret = i;
+	return p->phase_names[i] ? 0 : probe_no_memory(s);
+}
+
+/* "NAME:SYMBOL, NAME:SYMBOL": of each word its symbol stays. */
+static int set_phases(struct probe_parser *s, const struct probe_key *key, char *value)
+{
+	struct words *w = words_of(s, key);
+	int err = split_words(s, key, value, w);
+
+	for (size_t i = 0; !err && i < w->n; i++) {
+		char *colon = strchr(w->v[i], ':');
+
+		if (!colon)
+			return inifile_refuse(&s->in, "phase '%s' names no function: give NAME:SYMBOL", w->v[i]);
+		*colon = '\0';
+		err = phase_place(s, w->v[i], &s->probe->phase_of[i]);
+		if (err)
+			return err;
+		memmove(w->v[i], colon + 1, strlen(colon + 1) + 1);
+		if (!symbol_ok(w->v[i], false))
+			return inifile_refuse(&s->in, "'%s' is not a symbol: letters, digits, _ . $ are allowed, as the linker writes it",
+					      w->v[i]);
+		for (size_t k = 0; k < i; k++)
+			if (!strcmp(w->v[k], w->v[i]))
+				return inifile_refuse(&s->in, "'%s' begins two phases: give it to one", w->v[i]);
+	}
+	return err;
+}
+
 static int set_sections(struct probe_parser *s, const struct probe_key *key, char *value)
 {
 	struct words *w = words_of(s, key);
@@ -235,6 +281,7 @@ const struct probe_key probe_keys[] = {
 	{SECTION_ENTRY, "tick", set_symbols, ENTRY_WORDS(RUNTIME_ENTRY_TICK)},
 	{SECTION_ENTRY, "poll", set_symbols, ENTRY_WORDS(RUNTIME_ENTRY_POLL)},
 	{SECTION_ENTRY, "timers", set_symbols, ENTRY_WORDS(RUNTIME_ENTRY_TIMERS)},
+	{SECTION_ENTRY, "phases", set_phases, offsetof(struct probe, phase_symbols)},
 	{SECTION_BEHAVIOUR, "park", set_park, 0},
 };
 

@@ -41,6 +41,8 @@ static const struct runtime unknown = {
 	.description = "no probe file matches",
 	.source = "",
 	.entry = {no_entry, no_entry, no_entry, no_entry},
+	.phases = {no_entry, no_entry, NULL},
+	.mapped = no_entry,
 };
 _Static_assert(RUNTIME_ENTRY_COUNT == 4, "one no_entry each");
 

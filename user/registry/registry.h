@@ -25,6 +25,15 @@ enum runtime_entry {
 	RUNTIME_ENTRY_COUNT,
 };
 
+/* What a loop's time is split by: a phase begins where one of its functions is entered, and lasts until another begins. */
+#define RUNTIME_PHASES_MAX 8
+
+struct runtime_phases {
+	const char *const *names;   /* each once, NULL-terminated, at most RUNTIME_PHASES_MAX */
+	const char *const *symbols; /* linker names, NULL-terminated */
+	const size_t *which;        /* of symbols[i]: its phase's place in names */
+};
+
 struct runtime {
 	const char *name;        /* "libuv"; what JSON's "runtime" shows */
 	const char *description; /* one line */
@@ -33,6 +42,9 @@ struct runtime {
 	const char *source;      /* file it came from, "" for unknown */
 	/* Linker names, NULL-terminated, never NULL themselves. Most binaries are stripped: a bonus. */
 	const char *const *entry[RUNTIME_ENTRY_COUNT];
+	struct runtime_phases phases;
+	/* Patterns of the base names of files, other than the executable, that may hold those functions. NULL-terminated. */
+	const char *const *mapped;
 };
 
 /* Reads every *.probe of dir. NULL: $LOOPSCOPE_PROBES, else the first that has any of: ../share/loopscope/probes beside

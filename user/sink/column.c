@@ -190,6 +190,39 @@ static void waited_for_text(const struct column *c, const struct loop_record *r,
 		format_top(dst, w->share, w->comm, sizeof(w->comm));
 }
 
+static const struct phase_share *largest_phase(const struct loop_record *r)
+{
+	const struct phase_share *top = NULL;
+
+	for (size_t i = 0; i < r->n_phases; i++)
+		if (isfinite(r->phases[i].share) && (!top || r->phases[i].share > top->share))
+			top = &r->phases[i];
+	return top;
+}
+
+/* Whole entries only, in the runtime's order; where they don't all fit, the largest alone. */
+static void phases_text(const struct column *c, const struct loop_record *r, char dst[CELL_SIZE])
+{
+	const struct phase_share *top = largest_phase(r);
+	char all[CELL_SIZE] = "", one[CELL_SIZE];
+	size_t len = 0;
+
+	if (!top) {
+		set_unknown(dst);
+		return;
+	}
+	for (size_t i = 0; i < r->n_phases; i++) {
+		if (!(r->phases[i].share > 0) && &r->phases[i] != top)
+			continue;
+		format_top(one, r->phases[i].share, r->phases[i].name, SIZE_MAX);
+		len += (size_t)snprintf(all + len, len < sizeof(all) ? sizeof(all) - len : 0, "%s%s", len ? " " : "", one);
+	}
+	if (len > c->max)
+		format_top(dst, top->share, top->name, SIZE_MAX);
+	else
+		strcpy(dst, all);
+}
+
 static void edges_text(const struct column *c, const struct loop_record *r, char dst[CELL_SIZE])
 {
 	(void)c;
@@ -286,6 +319,8 @@ const struct column columns[] = {
 	  .priority = 10, .help = "what blocked callbacks most, with its share of time; - for nothing" },
 	{ "waited-for", "WAITED-FOR", .unit = "%", .text = waited_for_text, .flags = COLUMN_HOST, .min = 16, .width = 17, .max = 22,
 	  .priority = 6, .help = "who had the CPU most while it waited, with the share of time; (wake-up): nobody" },
+	{ "phases", "PHASES", .unit = "%", .text = phases_text, .flags = COLUMN_IF_KNOWN, WIDTH(48),
+	  .priority = 22, .help = "what its ticks were spent on: the runtime's phases, with their shares of time (--phases)" },
 	{ "wait-point", "WAITPOINT", .unit = "", .text = wait_point_text, .flags = COLUMN_HOST, .min = 15, .width = 16, .max = 20,
 	  .priority = 12, .help = "where the loop waits for work: syscall(fd)" },
 	{ "observer-cost", "COST", .unit = "%", .text = cost_text, AT(observer_cost), .flags = COLUMN_RIGHT | COLUMN_HOST, WIDTH(6),

@@ -88,6 +88,23 @@ static void waited_for(struct json_writer *w, const struct loop_record *r)
 	json_array_end(w);
 }
 
+static void phases(struct json_writer *w, const struct loop_record *r)
+{
+	if (!r->n_phases) {
+		json_put_null(w, "phases");
+		return;
+	}
+	json_array_begin(w, "phases");
+	for (size_t i = 0; i < r->n_phases && i < LOOP_PHASES_MAX; i++) {
+		json_object_begin(w, NULL);
+		json_put_text(w, "name", r->phases[i].name, SIZE_MAX);
+		json_put_share(w, "share", r->phases[i].share);
+		json_put_count(w, "entries", r->phases[i].entries);
+		json_object_end(w);
+	}
+	json_array_end(w);
+}
+
 /* Identity beyond PID and TID (both are reused), and how far this record can be trusted. */
 static void additions(struct json_writer *w, const struct loop_record *r)
 {
@@ -104,6 +121,7 @@ static void additions(struct json_writer *w, const struct loop_record *r)
 	json_put_micros(w, "late_wait_us", r->late_wait_us);
 	json_put_count(w, "slow_ticks", r->slow_ticks);
 	json_put_boolean(w, "over_budget", r->over_budget);
+	phases(w, r);
 }
 
 void json_loop(struct json_writer *w, const struct loop_record *r)

@@ -54,6 +54,7 @@ static int choose_programs(struct kernel_source *k, bool only, struct fault *f)
 	bpf_program__set_autoload(k->skel->progs.ls_sched_switch_5_15, !has_state);
 	k->edges.find = k->o.find;
 	k->edges.find_arg = k->o.arg;
+	kernel_phases_prepare(&k->phases, k->skel, only && k->o.phases);
 	err = kernel_edges_prepare(&k->edges, k->skel, btf, only ? k->o.edges : CHOOSE_SCHED, f);
 	btf__free(btf);
 	return err;
@@ -214,6 +215,8 @@ static int begin_watching(struct kernel_source *k, const struct kernel_source_op
 		err = kernel_edges_add_process(&k->edges, k->skel, o->pids[i], f);
 		if (!err && k->edges.kind != EDGES_SCHED)
 			kernel_sampling_add(&k->sampling, k->skel->progs.ls_sample, o->pids[i]);
+		if (!err)
+			err = kernel_phases_add_process(&k->phases, o->pids[i], f);
 	}
 	return err;
 }
@@ -248,14 +251,12 @@ static int start(struct kernel_source *k, const struct kernel_source_options *o,
 static ssize_t count_events(void *arg, const char *data, size_t n)
 {
 	struct kernel_source *k = arg;
-	size_t used = 0;
+	size_t used = 0, size;
+	struct ls_phases phases;
+	struct ls_snap snap;
 
-	for (; n - used >= sizeof(struct ls_snap); used += sizeof(struct ls_snap)) {
-		struct ls_snap snap;
-
-		memcpy(&snap, data + used, sizeof(snap));
+	for (; (size = kernel_read_snap(data + used, n - used, &snap, &phases)); used += size)
 		k->cost.events_live += snap.t.events;
-	}
 	return (ssize_t)used;
 }
 
@@ -284,15 +285,19 @@ bool kernel_source_calibrate(struct kernel_source *k)
 /* What a wait's edges cost is measured without the statistics, whose own cost is as much. */
 int kernel_source_measure(struct kernel_source *k, struct fault *f)
 {
-	bool calibrates = kernel_cost_calibrates(&k->cost);
-	int err;
+	bool calibrates = kernel_cost_calibrates(&k->cost), edges = k->edges.kind != EDGES_SCHED && !k->measuring;
+	int err = 0;
 
-	if (k->edges.kind == EDGES_SCHED || k->measuring)
+	if (!edges && (!k->phases.wanted || k->phases.begun))
 		return 0;
-	k->measuring = true;
 	kernel_cost_stop(&k->cost);
-	kernel_edges_calibrate(&k->edges, k->skel);
-	err = kernel_edges_attach(&k->edges, k->skel, f);
+	if (edges) {
+		k->measuring = true;
+		kernel_edges_calibrate(&k->edges, k->skel);
+		err = kernel_edges_attach(&k->edges, k->skel, f);
+	}
+	if (!err)
+		err = kernel_phases_begin(&k->phases, k->skel, k->o.find_phases, k->o.arg, f);
 	if (!err && calibrates && !walk_events(k))
 		kernel_cost_again(&k->cost);
 	return err;
@@ -337,6 +342,8 @@ void kernel_source_close(struct kernel_source *k)
 		return;
 	if (k->skel)
 		kernel_edges_detach(&k->edges, k->skel);
+	if (k->skel)
+		kernel_phases_detach(&k->phases, k->skel);
 	kernel_sampling_close(&k->sampling);
 	for (size_t i = 0; i < k->n_links; i++)
 		bpf_link__destroy(k->links[i]);
@@ -347,6 +354,7 @@ void kernel_source_close(struct kernel_source *k)
 	kernel_ticks_free(&k->ticks);
 	kernel_stream_free(&k->stream);
 	kernel_budget_free(&k->budget);
+	kernel_budget_free(&k->phase_budget);
 	loopscope_bpf__destroy(k->skel);
 	kernel_cost_stop(&k->cost);
 	free(k);
@@ -416,12 +424,46 @@ static ssize_t take_pulses(void *arg, const char *data, size_t n)
 	return (ssize_t)used;
 }
 
-int kernel_source_pulse(struct kernel_source *k, struct fault *f)
+static ssize_t take_entries(void *arg, const char *data, size_t n)
+{
+	struct kernel_source *k = arg;
+	struct ls_pulse pulse;
+	size_t used = 0;
+
+	for (; n - used >= sizeof(pulse); used += sizeof(pulse)) {
+		memcpy(&pulse, data + used, sizeof(pulse));
+		kernel_budget_pulse(&k->phase_budget, &pulse, k->phases.entry_cost_ns);
+	}
+	return (ssize_t)used;
+}
+
+static int pulse_phases(struct kernel_source *k, struct fault *f)
 {
 	int err;
 
-	if (!k->measuring)
+	if (!k->phases.begun)
 		return 0;
+	kernel_budget_begin(&k->phase_budget, k->o.budget, monotonic_ns());
+	err = kernel_walk(k, WALK_PHASES, take_entries, k);
+	if (err)
+		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
+	switch (kernel_budget_end(&k->phase_budget, k->phases.attached)) {
+	case BUDGET_LET_GO:
+		kernel_phases_let_go(&k->phases, k->skel);
+		return 0;
+	case BUDGET_TRY_AGAIN:
+		return kernel_phases_attach(&k->phases, k->skel, f);
+	default:
+		return 0;
+	}
+}
+
+int kernel_source_pulse(struct kernel_source *k, struct fault *f)
+{
+	int err = pulse_phases(k, f);
+
+	if (err || !k->measuring)
+		return err;
 	kernel_budget_begin(&k->budget, k->o.budget, monotonic_ns());
 	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
 	kernel_stream_pulsed(&k->stream);
@@ -464,6 +506,11 @@ int kernel_source_drain(struct kernel_source *k, struct fault *f)
 double kernel_source_event_cost(struct kernel_source *k, enum cost_kind *ret_kind)
 {
 	return kernel_cost_per_event(&k->cost, ret_kind);
+}
+
+double kernel_source_entry_cost(const struct kernel_source *k)
+{
+	return k->phases.attached ? k->phases.entry_cost_ns : 0;
 }
 
 double kernel_source_wait_cost(const struct kernel_source *k)

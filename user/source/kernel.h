@@ -29,6 +29,10 @@ typedef int (*kernel_place_fn)(void *arg, int path_fd, const uint64_t *offset, c
 typedef int (*kernel_find_fn)(void *arg, pid_t pid, const char *const *names, size_t n_names, kernel_place_fn place,
 			      void *place_arg);
 
+/* Hands to place() where the phases of a process's runtime begin, as above; which[i]: the phase's place in *ret_names, which is
+ * NULL-terminated, holds at most LOOP_PHASES_MAX and outlives the source. */
+typedef int (*kernel_phases_fn)(void *arg, pid_t pid, const char *const **ret_names, kernel_place_fn place, void *place_arg);
+
 struct kernel_source_options {
 	const pid_t *pids; /* processes to observe; n_pids 0: all */
 	size_t n_pids;
@@ -38,12 +42,15 @@ struct kernel_source_options {
 	uint64_t slow_ns;     /* ticks at least so long are reported one by one; 0: none */
 	double budget;        /* share of a loop's time that measuring its edges may take; 0: no limit */
 	bool stream;          /* every turn is reported */
+	bool phases;          /* ticks are split by the runtime's phases */
 	bool histograms;      /* samples carry their interval's histograms, where edges are measured */
 	/* Called from kernel_source_poll() and kernel_source_snapshot(). */
 	kernel_slow_fn slow;
 	kernel_turn_fn turn;
 	/* Called while edges are attached, for uprobes. */
 	kernel_find_fn find;
+	/* Called from kernel_source_measure(), for phases. */
+	kernel_phases_fn find_phases;
 	void *arg;
 };
 
@@ -72,9 +79,9 @@ int kernel_source_fd(struct kernel_source *k);
 int kernel_source_poll(struct kernel_source *k, struct fault *f);
 /* At the end, once: no more edges are measured; takes all that is left, and tells what was lost at the end of a loop's turns. */
 int kernel_source_drain(struct kernel_source *k, struct fault *f);
-/* A look at the ticks in progress and at what measuring costs: at least each 100 ms while edges are measured. */
+/* A look at the ticks in progress and at what measuring costs: at least each 100 ms while edges or phases are measured. */
 int kernel_source_pulse(struct kernel_source *k, struct fault *f);
-/* Begins to measure the edges, where the options ask for it; a second call does nothing. Takes some 100 ms, on a slow machine
+/* Begins to measure edges and phases, where the options ask for it; a second call does nothing. Takes some 100 ms, on a slow machine
  * seconds. */
 int kernel_source_measure(struct kernel_source *k, struct fault *f);
 bool kernel_source_is_measuring(const struct kernel_source *k); /* it has been called */
@@ -101,6 +108,9 @@ bool kernel_source_calibrates(const struct kernel_source *k);
 
 /* What measuring adds to one IO wait, ns; 0 while the edges are not measured. */
 double kernel_source_wait_cost(const struct kernel_source *k);
+
+/* What one beginning of a phase costs, ns; 0 while phases are not measured. */
+double kernel_source_entry_cost(const struct kernel_source *k);
 
 /* What stands in the way of opening the source here: 0, or -errno with a sentence in *f. */
 int kernel_source_check(struct fault *f);

@@ -15,6 +15,7 @@
 #include "source/kernel_cost.h"
 #include "source/kernel_edges.h"
 #include "source/kernel_ended.h"
+#include "source/kernel_phases.h"
 #include "source/kernel_sampling.h"
 #include "source/kernel_stream.h"
 #include "source/kernel_ticks.h"
@@ -27,6 +28,7 @@ enum kernel_walk {
 	WALK_SNAPSHOT,
 	WALK_TICKS,
 	WALK_PULSE,
+	WALK_PHASES,
 	N_WALKS,
 };
 
@@ -42,13 +44,14 @@ struct kernel_source {
 	bool walk_all; /* the walks go over every thread of the machine */
 	struct kernel_cost cost;
 	struct kernel_edges edges;
+	struct kernel_phases phases;
 	bool measuring; /* kernel_source_measure() has been called */
 	struct kernel_ticks ticks;
 	struct kernel_stream stream;
 	size_t taken; /* records, by one call of kernel_source_poll() */
 	bool draining;
 	struct kernel_sampling sampling;
-	struct kernel_budget budget;
+	struct kernel_budget budget, phase_budget;
 	uint64_t counters[LS_NR_COUNTERS]; /* as last read */
 	uint64_t torn_mended;              /* torn since then, but read whole by another walk */
 	/* for the time of a snapshot */
@@ -66,6 +69,8 @@ int kernel_walk(struct kernel_source *k, enum kernel_walk which, kernel_bytes_fn
 int kernel_counter(const struct kernel_source *k, __u32 which, uint64_t *ret);
 /* Hands a struct ls_snap to whoever asked for a snapshot; arg: the source. */
 void kernel_deliver(void *arg, const struct ls_snap *snap);
+/* One thread of a snapshot, with its phases where it has some (ret->phases). Returns how many bytes it took, 0 where they are not whole. */
+size_t kernel_read_snap(const char *data, size_t n, struct ls_snap *ret, struct ls_phases *ret_phases);
 /* Has the threads of pid (0: all) walked from now on. */
 int kernel_walk_add(struct kernel_source *k, pid_t pid);
 void kernel_walk_close(struct kernel_source *k);

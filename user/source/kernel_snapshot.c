@@ -14,12 +14,14 @@
 #define TORN_TRIES 5
 #define TORN_WAIT_NS 2000000
 
-void kernel_deliver(void *arg, const struct ls_snap *snap)
+/* phases: NULL where there are none. */
+static void deliver(struct kernel_source *k, const struct ls_snap *snap, const struct ls_phases *phases)
 {
-	struct kernel_source *k = arg;
 	struct loop_sample s;
 
 	kernel_sample(snap, &s);
+	if (phases)
+		kernel_phases_fill(&k->phases, phases, k->skel->bss->ls_phases_attached, &s);
 	if (snap->reason == LS_SNAP_LIVE)
 		k->cost.events_live += s.events;
 	else
@@ -33,16 +35,34 @@ void kernel_deliver(void *arg, const struct ls_snap *snap)
 		k->fn_err = k->fn(k->arg, &s);
 }
 
+void kernel_deliver(void *arg, const struct ls_snap *snap)
+{
+	deliver(arg, snap, NULL);
+}
+
+size_t kernel_read_snap(const char *data, size_t n, struct ls_snap *ret, struct ls_phases *ret_phases)
+{
+	size_t size = sizeof(*ret);
+
+	if (n < size)
+		return 0;
+	memcpy(ret, data, size);
+	if (!ret->phases)
+		return size;
+	if (n < size + sizeof(*ret_phases))
+		return 0;
+	memcpy(ret_phases, data + size, sizeof(*ret_phases));
+	return size + sizeof(*ret_phases);
+}
+
 static ssize_t take_snaps(void *arg, const char *data, size_t n)
 {
-	size_t used = 0;
+	size_t used = 0, size;
+	struct ls_phases phases;
+	struct ls_snap snap;
 
-	for (; n - used >= sizeof(struct ls_snap); used += sizeof(struct ls_snap)) {
-		struct ls_snap snap;
-
-		memcpy(&snap, data + used, sizeof(snap));
-		kernel_deliver(arg, &snap);
-	}
+	for (; (size = kernel_read_snap(data + used, n - used, &snap, &phases)); used += size)
+		deliver(arg, &snap, snap.phases ? &phases : NULL);
 	return (ssize_t)used;
 }
 

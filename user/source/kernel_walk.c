@@ -47,6 +47,8 @@ static struct bpf_program *walk_program(struct kernel_source *k, enum kernel_wal
 		return k->skel->progs.ls_tick_walk;
 	case WALK_PULSE:
 		return k->skel->progs.ls_pulse_walk;
+	case WALK_PHASES:
+		return k->skel->progs.ls_phase_walk;
 	default:
 		return k->skel->progs.ls_snapshot;
 	}
