@@ -7,8 +7,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "bpf/maps.h"
+#include "bpf/core_fixes.h"
 #include "bpf/begin.h"
 #include "bpf/phases.h"
+#include "bpf/waiters.h"
 
 #define TRIES 4
 
@@ -23,6 +25,20 @@ static __always_inline bool tick_ns_of(struct ls_thread *t, __u64 *ret_ns)
 			return true;
 	}
 	return false;
+}
+
+/* It runs, or it would not be here: where its state says otherwise, a switch was missed, and its time would go to no phase. */
+static __always_inline void note_running(struct task_struct *task, struct ls_thread *t)
+{
+	bool waits = acct_waiting(t);
+
+	if (acct_on_cpu(t))
+		return;
+	seq_step(&t->seq);
+	acct_missed_run(t, bpf_ktime_get_ns(), NULL, core_ran_ns(task));
+	seq_step(&t->seq);
+	if (waits)
+		wait_left(t->wait_cpu);
 }
 
 SEC("uprobe")
@@ -40,6 +56,7 @@ int ls_up_phase(struct pt_regs *ctx)
 		count(LS_C_NO_STORAGE);
 		return 0;
 	}
+	note_running(task, t);
 	if (!tick_ns_of(t, &ns))
 		ns = p->base_ns; /* the entry is counted; its time stays with the phase before until the next one */
 	seq_step(&p->seq);
