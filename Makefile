@@ -103,8 +103,8 @@ $(SKEL): $(BUILD)/bpf/loopscope.o
 	@mkdir -p $(@D)
 	$(Q)$(BPFTOOL) gen skeleton $< name loopscope_bpf > $@
 
-# Only the kernel source includes the skeleton.
-$(addprefix $(BUILD)/user/source/kernel,.o _walk.o _edges.o _phases.o): $(SKEL)
+# Only the kernel source includes the skeleton; which of its files do is known after the first build.
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard user/source/kernel*.c)): | $(SKEL)
 
 # --- messages: user/sink/NAME.proto becomes "sink/NAME.pb-c.h" ------------------------------------------------------------
 $(BUILD)/gen/%.pb-c.c $(BUILD)/gen/%.pb-c.h: user/%.proto
