@@ -268,8 +268,11 @@ int ls_sample(void *ctx)
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(ls_page_fault, unsigned long address)
 {
-	struct ls_ticks *k = ticks_of(bpf_get_current_task_btf());
+	struct ls_ticks *k;
 
+	if (!ls_edges) /* every fault of the machine comes here: no look-up while nothing is measured */
+		return 0;
+	k = ticks_of(bpf_get_current_task_btf());
 	if (k)
 		k->fault_addr = address;
 	return 0;

@@ -20,6 +20,7 @@ from test_ticks import TickTest, sleeps_in_its_loop
 from trace_files import MONOTONIC, REALTIME, PerfettoTrace, read_dump, through_sigrok, through_vcd2fst
 
 GOLDEN = os.path.join(ROOT, "tests", "golden", "sink")
+GRID_NS = 64
 START = 1764554400000000000
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -182,10 +183,11 @@ class Recorded(LiveTest):
         thread = self.trace.threads()[self.slow.pid]
         track = next(t for t in self.trace.by_uuid.values() if t.above is thread and t.name.startswith("slow ticks"))
         ticks = [s for s in track.slices if s[3] == 0]
-        own = {b: e for b, e in self.ticks(self.slow.pid)}
+        own = self.ticks(self.slow.pid)
         self.assertGreater(len(ticks), 3)
         for begin, end, _, _, args in ticks:
-            self.assertEqual(own.get(begin), end, "the same tick is on the loop's own track")
+            self.assertTrue(any(0 <= begin - b <= GRID_NS and 0 <= end - e <= GRID_NS for b, e in own),
+                            "the same tick is on the loop's own track, whose edges lie on a grid (docs/recording.md)")
             self.assertEqual(args["causes"][0]["kind"], "syscall")
             self.assertRegex(args["causes"][0]["what"], "^clock_nanosleep")
         causes = [s for s in track.slices if s[3] == 1 and s[4]["kind"] == "syscall"]
@@ -258,5 +260,6 @@ class Recorded(LiveTest):
                     f.write(first + report.stdout.read())
                 said = report.stderr.read().decode()
             self.note("-o %s: %d, %d bytes %s" % (form, report.returncode, os.path.getsize(path), said.strip()))
-            self.assertIn(report.returncode, (1, -signal.SIGINT), "interrupted, or done before it looked")
+            self.assertIn(report.returncode, (0, 1), "done before it looked, or interrupted")
+            self.assertEqual(bool(said), report.returncode == 1)
             read(path)

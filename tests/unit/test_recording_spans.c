@@ -148,6 +148,51 @@ Test(recording_spans, every_turn_is_there_and_in_order)
 	file_remove(&rf);
 }
 
+struct joined {
+	int64_t last;
+	size_t n;
+};
+
+static int no_hole(void *arg, const struct timeline_span *s)
+{
+	struct joined *p = arg;
+
+	if (p->n++)
+		cr_assert_eq(s->start_ns, p->last, "%lld ns after the end before", (long long)(s->start_ns - p->last));
+	p->last = s->end_ns;
+	return 0;
+}
+
+/* Chunks end and long waits come between them: what is kept of the edges leaves no hole there. */
+Test(recording_spans, turns_that_follow_each_other_leave_no_hole)
+{
+	struct recording_file rf = { 0 };
+	const struct recording_select all = RECORDING_ALL;
+	struct loop_turn turn = { .pid = 100, .tid = 100, .kind = TURN_WHOLE, .io_start_ns = FILE_MONO + 1, .timeout_ns = UINT64_MAX };
+	struct recording_view *view;
+	struct joined p = { 0 };
+	struct recording *r;
+	struct sink *sink;
+
+	file_open_as(&rf, true, 0);
+	sink = file_source(&rf, SOURCE_KERNEL);
+	for (uint64_t i = 0; i < 1000; i++) {
+		turn.io_end_ns = turn.io_start_ns + (i % 300 == 7 ? 30000000000 : 5000000) + i * 7919 % 1000003;
+		turn.end_ns = turn.io_end_ns + 100000 + i * 104729 % 1000003;
+		cr_assert_eq(sink_turn(sink, &turn, &rf.f), 0, "%s", rf.f.text);
+		turn.io_start_ns = turn.end_ns;
+		if (i % 97 == 0)
+			cr_assert_eq(database_commit(rf.db, turn.end_ns, &rf.f), 0);
+	}
+	file_close(&rf, turn.end_ns);
+	r = file_read(&rf);
+	cr_assert_eq(recording_look(r, &view, &rf.f), 0, "%s", rf.f.text);
+	cr_assert_eq(recording_spans(view, &all, no_hole, &p, &rf.f), 0, "%s", rf.f.text);
+	cr_assert_eq(p.n, 2000);
+	recording_close(r);
+	file_remove(&rf);
+}
+
 Test(recording_spans, a_stretch_of_time_and_some_lanes_are_what_was_asked_for)
 {
 	struct recording_file rf = { 0 };

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define NS 1000000000ull
+#define DRIFT_MAX_PPM 900000 /* a fit of a few frames on a busy machine can say anything; no clock runs at a tenth or at ten times its rate */
 #define LIMIT_NS (INT64_MAX / 8) /* 36 years: keeps all differences below within 64 bits */
 
 int64_t ticks_to_ns(uint64_t ticks, uint64_t hz)
@@ -329,7 +330,7 @@ bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit)
 
 int64_t clock_fit_host(const struct clock_fit *f, int64_t board_ns)
 {
-	double drift = isnan(f->drift_ppm) ? 0 : f->drift_ppm;
+	double drift = fabs(f->drift_ppm) <= DRIFT_MAX_PPM ? f->drift_ppm : 0; /* NAN is no drift either */
 
 	return board_ns + f->offset_ns - (int64_t)llround((double)(board_ns - f->board_ns) * drift / 1e6);
 }

@@ -37,6 +37,7 @@ struct merge {
 	struct span_stream **heap;
 	size_t n, cap;
 	int64_t now;
+	int64_t *tick_end; /* owned; of each lane's last tick */
 };
 
 static int no_memory(struct fault *f)
@@ -263,10 +264,23 @@ static bool is_slow(const struct recording *r, const struct timeline_span *s)
 	return r->host.slow_ns >= 0 && own >= r->host.slow_ns && (s->kind == SPAN_TICK || s->kind == SPAN_RUN || s->kind == SPAN_ISR);
 }
 
+/* Within a chunk a wait begins where the tick before it is kept to have ended, less than a grid's step before it did; the first
+ * of another chunk, or one so long that it is a row of its own, begins where it did. There is nothing between them. */
+static void close_up(struct merge *m, struct timeline_span *s)
+{
+	int64_t *end = &m->tick_end[s->lane];
+
+	if (s->kind == SPAN_IO_WAIT && s->start_ns > *end && s->start_ns - *end < SPAN_CHUNK_GRID_MAX)
+		s->start_ns = *end;
+	if (s->kind == SPAN_TICK && s->end_ns > 0)
+		*end = s->end_ns;
+}
+
 static int hand_on(struct merge *m)
 {
 	struct timeline_span s = m->heap[0]->next;
 
+	close_up(m, &s);
 	/* Whatever a damaged or contradictory recording says: time does not run backwards here. */
 	if (s.start_ns < m->now)
 		s.start_ns = m->now;
@@ -284,6 +298,9 @@ int rec_view_spans(struct recording_view *v, const struct recording_select *sel,
 	struct merge m = { .r = (struct recording *)v, .sel = sel, .f = f, .fn = fn, .arg = arg, .now = INT64_MIN };
 	int err = list_chunks(&m);
 
+	m.tick_end = calloc(m.r->n_lanes + 1, sizeof(*m.tick_end));
+	if (!err && !m.tick_end)
+		err = no_memory(f);
 	if (!err)
 		err = add_rows(&m);
 	if (!err)
@@ -301,6 +318,7 @@ int rec_view_spans(struct recording_view *v, const struct recording_select *sel,
 		span_stream_free(m.heap[i]);
 	free(m.heap);
 	free(m.chunks);
+	free(m.tick_end);
 	sqlite3_finalize(m.blob);
 	return err;
 }
