@@ -119,6 +119,16 @@ static int name_it(struct observe_ticks *t, const struct tick_report *r, const s
 	return r->in_progress && may_be_gone_later(c) ? tick_names_keep(t->names, r, c, what) : 0;
 }
 
+/* What called main() began the program, also where a libc without its full symbol table leaves it no name. */
+static bool reaches_the_beginning(struct observe_ticks *t, const struct tick_report *r, const struct raw_cause *from,
+				  const struct stack_names *s)
+{
+	if (s->n < from->n_frames)
+		return false;
+	return (s->n > 1 && !strcmp(s->frame[s->n - 2], "main")) ||
+	       symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
+}
+
 static int name_cause(struct observe_ticks *t, const struct tick_report *r, const struct raw_cause *from, char *what,
 		      struct slow_cause *ret)
 {
@@ -130,8 +140,7 @@ static int name_cause(struct observe_ticks *t, const struct tick_report *r, cons
 	if (!from->n_frames)
 		return 0;
 	ret->stack.n = symbols_resolve(t->symbols, (pid_t)r->id.pid, from->frame, from->n_frames, ret->stack.frame);
-	ret->stack.incomplete = ret->stack.n < from->n_frames ||
-				!symbols_is_outermost(t->symbols, (pid_t)r->id.pid, from->frame[from->n_frames - 1]);
+	ret->stack.incomplete = !reaches_the_beginning(t, r, from, &ret->stack);
 	return 0;
 }
 

@@ -89,12 +89,18 @@ static bool tracefs_is_there(void)
 	       !eaccess("/sys/kernel/debug/tracing/events/syscalls/sys_enter_ppoll/id", R_OK);
 }
 
+/* What is mounted from now on is seen by nobody else. In a chroot "/" is mostly no mount of its own, but /sys is. */
+static bool keep_mounts_to_ourselves(void)
+{
+	return !unshare(CLONE_NEWNS) && (!mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) || !mount(NULL, "/sys", NULL, MS_REC | MS_SLAVE, NULL));
+}
+
 /* Where tracefs isn't mounted, it is mounted for us alone: in a mount namespace of our own, which ends with us. */
 static bool tracefs_make(void)
 {
 	if (tracefs_is_there())
 		return true;
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
+	if (!keep_mounts_to_ourselves())
 		return false;
 	if (mount("tracefs", TRACEFS, "tracefs", 0, NULL))
 		return false;
