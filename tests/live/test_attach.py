@@ -112,7 +112,9 @@ class Scan(LiveTest):
         for r in records:
             self.check_record(r)
             self.assertEqual(r["wait_point"]["syscall"], truth[r["tid"]]["looper"])
-            self.assertAlmostEqual(on_cpu(r), witness.record_shares(r)[0], delta=0.005)
+            more = on_cpu(r) - witness.record_shares(r)[0]
+            self.assertLessEqual(more, 0.005 + witness.taken_share(r), "schedstat stands still while the hypervisor has the CPU")
+            self.assertLessEqual(-more, 0.005)
             self.assertRegex(r["thread"], r"^multi-[123]$")
 
     def test_loops_that_come_and_go(self):
