@@ -508,6 +508,12 @@ class LiveTest(unittest.TestCase):
             self.looper("hog", "-n", name, **how)
         return names
 
+    def require_mounts(self):
+        """A mount namespace in which the test can mount what nobody else sees."""
+        done = subprocess.run([require_program("unshare"), "-m", "true"], capture_output=True, text=True, check=False)
+        if done.returncode:
+            self.skipTest("no file system can be mounted here: %s" % done.stderr.strip())
+
     def alone(self, program):
         """From now on no ordinary process can take the CPU from the program: the nearest to a machine of its own."""
         self._schedule(program, os.SCHED_FIFO, 1)

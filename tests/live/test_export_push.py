@@ -107,6 +107,7 @@ class Textfile(ExportTest):
 
     def test_full_disk(self):
         """On a file system of its own, in a mount namespace of the daemon's."""
+        self.require_mounts()
         unshare, folder = require_program("unshare"), os.path.join(self.tmp, "small")
         os.mkdir(folder)
         script = 'mount -t tmpfs -o size=1m none "$1" && shift && exec "$@"'

@@ -201,6 +201,7 @@ class Abrupt(RecordTest):
 
     def test_full_disk(self):
         """One sentence, and what was written before is there."""
+        self.require_mounts()
         disk = os.path.join(self.tmp, "disk")
         os.mkdir(disk)
         script = ("mount -t tmpfs -o size=3m tmpfs %s || exit 99; %s record %s/full.lsr --ticks --budget 100%% -p $1; s=$?; "

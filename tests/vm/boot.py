@@ -85,7 +85,8 @@ class Result:
 @dataclass(frozen=True)
 class Run:
     steps: dict     # step name: Result
-    starved: float  # share of the time that the emulator was without a CPU: it waited, or the CPU itself was taken
+    starved: float    # share of the time that the emulator was without a CPU: it waited, or the CPU itself was taken
+    starved_s: float  # the same in seconds
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,10 @@ class Guest:
     def run(self, vmlinuz, steps, timeout_s):
         with tempfile.TemporaryDirectory(prefix="loopscope-vm.") as home:
             image = self._initramfs(home, steps)
-            console, starved = self._boot(vmlinuz, image, timeout_s)
+            console, starved_s, lasted_s = self._boot(vmlinuz, image, timeout_s)
+        starved = starved_s / lasted_s
         try:
-            return Run(parse(console, steps), starved)
+            return Run(parse(console, steps), starved, starved_s)
         except Died as died:
             died.starved = starved
             raise
@@ -163,7 +165,7 @@ class Guest:
         try:
             with awake():
                 console, delay = drain(emulator, started + timeout_s)
-            return console, (delay + stolen() - before) / (time.monotonic() - started)
+            return console, delay + stolen() - before, time.monotonic() - started
         finally:
             emulator.kill()
             emulator.wait()
