@@ -16,14 +16,18 @@
 #define LS_MAP extern
 #endif
 
+/* A value for each thread that has been given one. */
+#define LS_TASK_STORAGE(name, value_type)                \
+	struct name##_map {                              \
+		__uint(type, BPF_MAP_TYPE_TASK_STORAGE); \
+		__uint(map_flags, BPF_F_NO_PREALLOC);    \
+		__type(key, int);                        \
+		__type(value, value_type);               \
+	};                                               \
+	LS_MAP struct name##_map name SEC(".maps")
+
 /* The state of every observed thread; freed by the kernel with the thread. */
-struct ls_map_threads {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct ls_thread);
-};
-LS_MAP struct ls_map_threads ls_threads SEC(".maps");
+LS_TASK_STORAGE(ls_threads, struct ls_thread);
 
 /* Who runs and ran on each CPU. Resized to the number of possible CPUs. */
 struct ls_map_cpus {
@@ -51,30 +55,12 @@ struct ls_map_ended {
 LS_MAP struct ls_map_ended ls_ended SEC(".maps");
 
 /* Single ticks, only of threads whose edges are measured; ls_stacks: user stacks by id, shared, never freed while we run. */
-struct ls_map_ticks {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct ls_ticks);
-};
-LS_MAP struct ls_map_ticks ls_ticks_of SEC(".maps");
+LS_TASK_STORAGE(ls_ticks_of, struct ls_ticks);
 
-struct ls_map_tick_hist {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct ls_tick_hist);
-};
-LS_MAP struct ls_map_tick_hist ls_tick_hist_of SEC(".maps");
+LS_TASK_STORAGE(ls_tick_hist_of, struct ls_tick_hist);
 
 /* Only where phases are asked for. */
-struct ls_map_phases {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct ls_phases);
-};
-LS_MAP struct ls_map_phases ls_phases_of SEC(".maps");
+LS_TASK_STORAGE(ls_phases_of, struct ls_phases);
 
 struct ls_map_stacks {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);

@@ -13,14 +13,9 @@
 #include <string.h>
 
 #include "targets/codec/lswire.h"
+#include "tests/fuzz/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) \
-			__builtin_trap(); \
-	} while (0)
 
 /* What a parser said, folded: frames, and the bytes handed out (how they are cut up may differ). */
 struct digest {

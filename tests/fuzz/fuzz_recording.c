@@ -24,15 +24,10 @@
 #include "sink/diff.h"
 #include "sink/vcd.h"
 #include "source/recording.h"
+#include "tests/fuzz/check.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) \
-			__builtin_trap(); \
-	} while (0)
 
 static char dir[64], base_path[80], path[80];
 static unsigned char *base;

@@ -13,14 +13,9 @@
 
 #include "model/board.h"
 #include "source/serial.h"
+#include "tests/fuzz/check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define CHECK(x) \
-	do { \
-		if (!(x)) \
-			__builtin_trap(); \
-	} while (0)
 
 #define HEAD 3
 

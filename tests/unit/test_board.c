@@ -54,6 +54,17 @@ static struct board *new_board(void)
 	return b;
 }
 
+/* It began under our eyes. */
+static struct board *board_from_zero(void)
+{
+	struct board_event e = { .kind = BOARD_RESET };
+	struct board *b = new_board();
+
+	e.u.reset.from_zero = true;
+	board_event(b, &e);
+	return b;
+}
+
 static struct board_report report(struct board *b)
 {
 	struct board_report r;
@@ -281,13 +292,10 @@ static void totals(struct board *b, uint32_t id, uint32_t runs, uint64_t busy, u
 /* A board that began under our eyes tells its first sums after an interval has been reported from its steps alone. */
 Test(board, sums_since_the_beginning_count_nothing_twice)
 {
-	_cleanup_board_ struct board *b = new_board();
-	struct board_event e = { .kind = BOARD_RESET };
+	_cleanup_board_ struct board *b = board_from_zero();
 	const struct task_record *t;
 	struct board_report r;
 
-	e.u.reset.from_zero = true;
-	board_event(b, &e);
 	told_run(b, 3, 200, 1000);
 	told_run(b, 3, 100, 2000);
 	r = report(b);
@@ -309,13 +317,10 @@ Test(board, sums_since_the_beginning_count_nothing_twice)
 /* Sums that came while a step lasted hold a part of it: at its end only the rest is new. */
 Test(board, a_step_in_progress_is_counted_once)
 {
-	_cleanup_board_ struct board *b = new_board();
-	struct board_event e = { .kind = BOARD_RESET };
+	_cleanup_board_ struct board *b = board_from_zero();
 	const struct task_record *t;
 	struct board_report r;
 
-	e.u.reset.from_zero = true;
-	board_event(b, &e);
 	told_run(b, 3, 100, 1000);
 	totals(b, 3, 1, 100 + 300, 2000);
 	totals(b, 3, 1, 100 + 900, 2600);
@@ -345,14 +350,11 @@ Test(board, a_step_in_progress_is_counted_once)
 /* Steps were lost that a report had no part of, and the sums tell of them soon after it. */
 Test(board, lost_steps_are_made_up_for_whole)
 {
-	_cleanup_board_ struct board *b = new_board();
-	struct board_event e = { .kind = BOARD_RESET };
+	_cleanup_board_ struct board *b = board_from_zero();
 	const struct task_record *t;
 	struct board_report r;
 	double busy = 0;
 
-	e.u.reset.from_zero = true;
-	board_event(b, &e);
 	totals(b, 3, 0, 0, 1000);
 	told_run(b, 3, 100, 2000);
 	told_run(b, 3, 100, 6000);

@@ -516,3 +516,23 @@ Test(lib_evloop, free_accepts_null)
 {
 	evloop_free(NULL);
 }
+
+static bool third_time(void *arg)
+{
+	return ++*(int *)arg == 3;
+}
+
+static bool never(void *arg)
+{
+	return false;
+}
+
+Test(lib_evloop, runs_until_it_is_done_or_time_is_over)
+{
+	int asked = 0;
+
+	cr_assert_eq(evloop_run_until(loop, UINT64_C(60000000000), third_time, &asked), 0);
+	cr_assert_eq(asked, 3);
+	cr_assert_eq(evloop_run_until(loop, 20000000, never, NULL), 0);
+	cr_assert_eq(evloop_run(loop), -ENOENT, "nothing of it is left in the loop");
+}

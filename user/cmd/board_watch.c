@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/now.h"
+
 /* Records of single losses and hogs in one interval. */
 #define GAPS_AN_INTERVAL 100
 #define HOGS_AN_INTERVAL 20
@@ -31,17 +33,9 @@ struct board_watch {
 	const char *held_kind[GAP_KINDS];
 };
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 static double wall_time(void)
 {
-	return (double)now_ns(CLOCK_REALTIME) / 1e9;
+	return (double)clock_ns(CLOCK_REALTIME) / 1e9;
 }
 
 /* ---- single records ---- */
@@ -52,7 +46,7 @@ static void put_label(const struct board_watch *w, char comm[LOOP_COMM_LEN])
 
 static int tell(struct board_watch *w, enum loop_event_kind kind, int64_t count, const char *what)
 {
-	struct loop_event e = { .kind = kind, .ts = wall_time(), .mono_ns = now_ns(CLOCK_MONOTONIC), .source = SOURCE_SERIAL,
+	struct loop_event e = { .kind = kind, .ts = wall_time(), .mono_ns = now_ns(), .source = SOURCE_SERIAL,
 				.runtime = "", .timeout_us = NAN, .count = count, .what = what };
 
 	put_label(w, e.comm);
@@ -155,7 +149,7 @@ static int tell_held_back(struct board_watch *w)
 
 int board_watch_collect(struct board_watch *w, bool last, struct interval *ret)
 {
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t now = now_ns();
 	double wall = w->paced ? (double)(now - w->last_report) / 1e9 : NAN;
 	struct loop_record *loop = &w->report.loop;
 	int64_t lost;
@@ -228,7 +222,7 @@ int board_watch_start(struct board_watch *w, struct sink *sink, struct evloop *l
 {
 	w->sink = sink;
 	w->f = f;
-	w->last_report = now_ns(CLOCK_MONOTONIC);
+	w->last_report = now_ns();
 	return serial_line_start(w->line, loop, f);
 }
 

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/board_watches.h"
@@ -28,6 +27,7 @@
 #include "cmd/processes.h"
 #include "lib/cleanup.h"
 #include "lib/evloop.h"
+#include "lib/now.h"
 #include "source/kernel_edges.h"
 
 #define FRESH_NS 500000000ull /* who asks each second gets what is new each time */
@@ -61,14 +61,6 @@ struct export {
 	struct export_own_readings readings;
 	struct export_memory memory;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* --- reading -------------------------------------------------------------------------------------------------------------------- */
 

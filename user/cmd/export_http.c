@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/http.h"
 #include "lib/listen.h"
+#include "lib/now.h"
 #include "sink/openmetrics.h"
 
 /* One text for all who ask until something has changed. */
@@ -25,14 +25,6 @@ struct export_http {
 	struct rendering renderings[METRICS_FORMATS];
 	uint64_t scrapes, scrape_ns, last_scrape_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* --- bodies --------------------------------------------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 
 #include "cmd/trouble.h"
 #include "lib/cleanup.h"
+#include "lib/now.h"
 #include "sink/openmetrics.h"
 #include "sink/otlp.h"
 #include "sink/textfile.h"
@@ -19,7 +20,6 @@
 #define MIB (UINT64_C(1) << 20)
 #define RETRY_FIRST_NS 1000000000ull
 #define RETRY_MAX_NS 60000000000ull
-#define LOOK_NS 10000000ull /* while the last push is waited for */
 
 struct export_push {
 	struct export_push_options o;
@@ -32,23 +32,14 @@ struct export_push {
 	struct otlp *otlp;      /* NULL: nobody to push to */
 	struct otlp_stats past; /* of receivers before this one: counters go on */
 	uint64_t lost_with_receiver; /* points that those had in their queues */
-	uint64_t wait_until_ns; /* of the last push */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* --- the text file ----------------------------------------------------------------------------------------------------------------- */
 
 static void write_file(struct export_push *p)
 {
 	struct fault f = {};
-	int err = openmetrics_render(p->o.metrics, clock_ns(CLOCK_MONOTONIC), METRICS_PROMETHEUS, &p->text);
+	int err = openmetrics_render(p->o.metrics, now_ns(), METRICS_PROMETHEUS, &p->text);
 
 	if (err)
 		fault(&f, err, EXIT_FAILED, "out of memory for the text of --textfile");
@@ -143,7 +134,7 @@ static void push_all(struct export_push *p)
 	if (p->c->textfile)
 		write_file(p);
 	if (p->otlp)
-		otlp_push(p->otlp, p->o.metrics, clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_REALTIME));
+		otlp_push(p->otlp, p->o.metrics, now_ns(), clock_ns(CLOCK_REALTIME));
 }
 
 static int on_push(void *arg, uint64_t expirations)
@@ -160,29 +151,19 @@ static int set_timer(struct export_push *p, const struct export_config *c, struc
 	return evloop_add_timer(p->loop, c->push_ns, c->push_ns, on_push, p, ret);
 }
 
-static int look(void *arg, uint64_t expirations)
+static bool is_idle(void *otlp)
 {
-	struct export_push *p = arg;
-
-	if (otlp_idle(p->otlp) || clock_ns(CLOCK_MONOTONIC) >= p->wait_until_ns)
-		evloop_stop(p->loop);
-	return 0;
+	return otlp_idle(otlp);
 }
 
 void export_push_last(struct export_push *p, uint64_t wait_ns)
 {
-	struct ev_source *timer;
-
 	evloop_remove(p->loop, p->timer);
 	p->timer = NULL;
 	push_all(p);
 	if (!p->otlp || otlp_idle(p->otlp) || p->otlp_trouble.told.text[0]) /* down before: why should it be up now */
 		return;
-	p->wait_until_ns = clock_ns(CLOCK_MONOTONIC) + wait_ns;
-	if (evloop_add_timer(p->loop, LOOK_NS, LOOK_NS, look, p, &timer))
-		return;
-	evloop_run(p->loop);
-	evloop_remove(p->loop, timer);
+	evloop_run_until(p->loop, wait_ns, is_idle, p->otlp);
 }
 
 /* --- life ----------------------------------------------------------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd/trouble.h"
@@ -17,7 +16,6 @@
 #include "sink/outfile.h"
 
 #define QUEUE_MAX (16u << 20) /* as that of --otlp */
-#define LOOK_NS 10000000ull   /* while the last record is waited for */
 
 struct export_records {
 	struct sink sink; /* first: the ops get this */
@@ -29,16 +27,7 @@ struct export_records {
 	struct sink *json;      /* into one of them */
 	struct trouble trouble;
 	uint64_t written, lost; /* intervals and slow ticks: of files, and of queues that are no more */
-	uint64_t wait_until_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static bool is_stdout(const char *path)
 {
@@ -256,32 +245,21 @@ static size_t waiting(const struct export_records *r)
 	return s.records;
 }
 
-static int look(void *arg, uint64_t expirations)
+static bool has_all(void *arg)
 {
-	const struct export_records *r = arg;
-
-	if (!waiting(r) || now_ns() >= r->wait_until_ns)
-		evloop_stop(r->loop);
-	return 0;
+	return !waiting(arg);
 }
 
 int export_records_last(struct sink *s, uint64_t wait_ns)
 {
 	struct export_records *r = (struct export_records *)s;
-	struct ev_source *timer;
 	struct fault f = {};
-	int err;
+	int err = 0;
 
-	if (waiting(r) && !r->trouble.told.text[0]) { /* stuck before: why should it read now */
-		r->wait_until_ns = now_ns() + wait_ns;
-		err = evloop_add_timer(r->loop, LOOK_NS, LOOK_NS, look, r, &timer);
-		if (err)
-			return err;
-		err = evloop_run(r->loop);
-		evloop_remove(r->loop, timer);
-		if (err)
-			return err;
-	}
+	if (waiting(r) && !r->trouble.told.text[0]) /* stuck before: why should it read now */
+		err = evloop_run_until(r->loop, wait_ns, has_all, r);
+	if (err)
+		return err;
 	if (waiting(r)) {
 		fault(&f, -EAGAIN, EXIT_FAILED, "the reader of %s has not taken the last %zu records: they are lost", shown(r), waiting(r));
 		fault_report(&f);

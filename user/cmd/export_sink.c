@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "lib/now.h"
 
 struct export_sink {
 	struct sink sink; /* first: the ops get this */
@@ -13,14 +14,6 @@ struct export_sink {
 	unsigned origin;
 	struct sink *also;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static int not_counted(int err, struct fault *f)
 {

@@ -11,9 +11,11 @@
 #include <time.h>
 
 #include "cmd/observe_events.h"
+#include "cmd/observe_facts.h"
 #include "cmd/observe_probes.h"
 #include "cmd/observe_ticks.h"
 #include "lib/cleanup.h"
+#include "lib/now.h"
 #include "model/tracker.h"
 #include "registry/proc.h"
 #include "registry/registry.h"
@@ -32,20 +34,9 @@ const char *const observe_formats[] = { "table", "json", NULL };
 const char *const observe_tick_formats[] = { "table", "json", "folded", NULL };
 const char *const observe_sorts[] = { "load", "busy", "wait", "pid", NULL };
 
-/* What was read of the process asked about last, for its other threads in the same round. */
-struct process_facts {
-	bool known;
-	uint32_t pid;
-	struct proc_info info;
-	bool has_info;
-	char *cgroup; /* owned; may be NULL */
-	int stdin_is_tty; /* -1: not looked at yet */
-};
-
 struct observation {
 	struct observe_options o;
-	struct process_facts process;
-	struct registry *registry;
+	struct observe_facts facts;
 	struct kernel_source *source;
 	struct tracker *tracker;
 	struct sink *sink, *own_sink;
@@ -63,62 +54,6 @@ struct observation {
 	struct fault *f;
 };
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
-static void process_facts_clear(struct process_facts *p)
-{
-	free(p->cgroup);
-	*p = (struct process_facts){ 0 };
-}
-
-static struct process_facts *process_facts_of(struct observation *ob, uint32_t pid)
-{
-	struct process_facts *p = &ob->process;
-
-	if (p->known && p->pid == pid)
-		return p;
-	process_facts_clear(p);
-	p->known = true;
-	p->pid = pid;
-	p->has_info = !proc_info_read((pid_t)pid, &p->info);
-	if (proc_cgroup_read((pid_t)pid, &p->cgroup))
-		p->cgroup = NULL;
-	p->stdin_is_tty = -1;
-	return p;
-}
-
-static bool stdin_is_tty(struct process_facts *p)
-{
-	if (p->stdin_is_tty < 0)
-		p->stdin_is_tty = proc_fd_is_tty((pid_t)p->pid, 0);
-	return p->stdin_is_tty;
-}
-
-static void facts(void *arg, const struct loop_sample *s, struct loop_facts *ret)
-{
-	struct observation *ob = arg;
-	struct process_facts *p = process_facts_of(ob, s->id.pid);
-	const struct runtime *rt;
-
-	memcpy(ret->comm, s->thread, LOOP_COMM_LEN); /* all there is, if the process has ended */
-	if (p->has_info) {
-		memcpy(ret->comm, p->info.comm, LOOP_COMM_LEN);
-		ret->nspid = p->info.nspid;
-	}
-	ret->cgroup = p->cgroup ? strdup(p->cgroup) : NULL;
-	rt = registry_recognise(ob->registry, (pid_t)s->id.pid, s->wait_syscall, s->thread);
-	ret->runtime = rt->name;
-	ret->runtime_known = strcmp(rt->name, "unknown") != 0;
-	ret->park_is_idle = rt->park_is_idle;
-	ret->stdin_is_tty = s->wait_nfds == 1 && stdin_is_tty(p);
-}
-
 /* Who a loop is, for records of single ticks: as the last interval had it. One that was in none is asked itself; so is one that was
  * not recognised: it may have been seen for the first time inside a callback, in a call that its runtime does not wait in. */
 static void who(void *arg, const struct loop_id *id, const char *wait_syscall, const char *thread, char comm[LOOP_COMM_LEN],
@@ -135,7 +70,7 @@ static void who(void *arg, const struct loop_id *id, const char *wait_syscall, c
 	if (known && known->runtime_known)
 		*runtime = known->runtime;
 	else
-		*runtime = registry_recognise(ob->registry, (pid_t)id->pid, wait_syscall, thread)->name;
+		*runtime = registry_recognise(ob->facts.registry, (pid_t)id->pid, wait_syscall, thread)->name;
 }
 
 static int on_slow(void *arg, const struct tick_report *r)
@@ -156,7 +91,7 @@ static int find_phases(void *arg, pid_t pid, const char *const **ret_names, kern
 {
 	struct observation *ob = arg;
 
-	return observe_find_phases(ob->registry, pid, !ob->phases_told, ret_names, place, place_arg);
+	return observe_find_phases(ob->facts.registry, pid, !ob->phases_told, ret_names, place, place_arg);
 }
 
 static int open_source(struct observation *ob, const struct observe_options *o, struct fault *f)
@@ -206,11 +141,10 @@ static int round_trip(struct observation *ob, struct interval *ret, struct fault
 	struct kernel_losses lost;
 	int err;
 
-	tracker_begin(ob->tracker, (double)now_ns(CLOCK_REALTIME) / 1e9, now_ns(CLOCK_MONOTONIC));
-	registry_round_begin(ob->registry);
+	tracker_begin(ob->tracker, (double)clock_ns(CLOCK_REALTIME) / 1e9, now_ns());
+	observe_facts_round_begin(&ob->facts);
 	err = kernel_source_snapshot(ob->source, take, ob->tracker, f);
-	registry_round_end(ob->registry);
-	process_facts_clear(&ob->process);
+	observe_facts_round_end(&ob->facts);
 	if (!err) {
 		enum cost_kind kind;
 		double ns = kernel_source_event_cost(ob->source, &kind);
@@ -231,7 +165,7 @@ static int round_trip(struct observation *ob, struct interval *ret, struct fault
 int observation_open(const struct observe_options *o, struct observation **ret, struct fault *f)
 {
 	struct observation *ob = calloc(1, sizeof(*ob));
-	struct tracker_options to = { .facts = facts, .arg = ob, .show_asleep = o->show_asleep, .show_all = o->show_all };
+	struct tracker_options to = { .facts = observe_facts_read, .arg = &ob->facts, .show_asleep = o->show_asleep, .show_all = o->show_all };
 	struct interval first;
 	int err;
 
@@ -239,7 +173,7 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 		return fault(f, -ENOMEM, EXIT_FAILED, "out of memory");
 	ob->o = *o;
 	ob->f = f;
-	ob->asked_ns = now_ns(CLOCK_MONOTONIC);
+	ob->asked_ns = now_ns();
 	err = open_sink(ob, f);
 	if (!err)
 		err = tracker_new(&to, &ob->tracker);
@@ -247,7 +181,7 @@ int observation_open(const struct observe_options *o, struct observation **ret, 
 	if (!err)
 		err = open_source(ob, o, f);
 	if (!err)
-		err = registry_load(NULL, &ob->registry, f);
+		err = registry_load(NULL, &ob->facts.registry, f);
 	if (!err)
 		err = round_trip(ob, &first, f);
 	if (err) {
@@ -279,7 +213,7 @@ void observation_close(struct observation *ob)
 	observe_ticks_free(ob->ticks);
 	observe_events_free(ob->events);
 	tracker_free(ob->tracker);
-	registry_free(ob->registry);
+	registry_free(ob->facts.registry);
 	sink_free(ob->own_sink);
 	free(ob->sorted);
 	free(ob);
@@ -405,10 +339,9 @@ static int look_who_is_there(struct observation *ob, struct fault *f)
 
 	if (!ob->o.source.only_pids || reported_soon || (!soon && ob->pulses % 10))
 		return 0;
-	registry_round_begin(ob->registry);
+	observe_facts_round_begin(&ob->facts);
 	err = kernel_source_look(ob->source, learn, ob->tracker, f);
-	registry_round_end(ob->registry);
-	process_facts_clear(&ob->process);
+	observe_facts_round_end(&ob->facts);
 	return err ? fault(f, err, EXIT_FAILED, "out of memory") : 0;
 }
 
@@ -470,14 +403,14 @@ static bool any_ended(const struct interval *iv)
 	return false;
 }
 
-/* Attaching takes from 0.1 s to seconds: the first interval begins when it is done, so that its ticks are all counted. What ended meanwhile would be in none: then that time is an interval of its own. */
+/* Attaching takes from 0.1 s to seconds: the first interval begins when it is done, so that its ticks are all counted. What ended
+ * meanwhile would be in none: then that time is an interval of its own. */
 static int begin_to_measure(struct observation *ob, struct fault *f)
 {
-	bool edges = kernel_source_measures(ob->source) && !kernel_source_is_measuring(ob->source);
 	struct interval iv = {};
 	int err;
 
-	if (!edges && (!ob->o.source.phases || ob->phases_told))
+	if (!kernel_source_begins_to_measure(ob->source))
 		return 0;
 	err = kernel_source_measure(ob->source, f);
 	ob->phases_told = true;
@@ -554,14 +487,14 @@ int observation_run(struct observation *ob, struct evloop *loop, const struct ob
 	ob->pace = *pace;
 	if (!err)
 		err = observation_start(ob, loop, f);
-	begin = now_ns(CLOCK_MONOTONIC);
+	begin = now_ns();
 	first = first_interval_ns(pace->interval_ns, begin - ob->asked_ns);
 	begin -= pace->interval_ns - first;
 	if (!err)
 		err = set_pace(ob, loop, pace, first, f);
 	if (!err)
 		err = evloop_run(loop);
-	rest = now_ns(CLOCK_MONOTONIC) - begin - ob->reports * pace->interval_ns;
+	rest = now_ns() - begin - ob->reports * pace->interval_ns;
 	if (!err && !(pace->count && ob->reports >= pace->count) && worth_reporting(ob, rest))
 		err = observation_report(ob, true, f);
 	if (!err)

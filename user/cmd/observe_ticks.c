@@ -194,14 +194,9 @@ static int keep_names(struct observe_ticks *t, const struct tick_report *r)
 	char what[TICK_NAME_LEN];
 	int err = 0;
 
-	for (size_t i = 0; i < r->n_causes && !err; i++) {
-		const struct raw_cause *c = &r->cause[i];
-
-		if (!may_be_gone_later(c) || tick_names_find(t->names, r, c))
-			continue;
-		describe(r, c, what);
-		err = tick_names_keep(t->names, r, c, what);
-	}
+	for (size_t i = 0; i < r->n_causes && !err; i++)
+		if (may_be_gone_later(&r->cause[i]))
+			err = name_it(t, r, &r->cause[i], what);
 	return err;
 }
 

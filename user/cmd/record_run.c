@@ -21,6 +21,7 @@
 #include "cmd/processes.h"
 #include "cmd/record.h"
 #include "lib/cleanup.h"
+#include "lib/now.h"
 #include "lib/text.h"
 #include "sink/database.h"
 #include "source/kernel_edges.h"
@@ -46,14 +47,6 @@ struct record {
 	bool progress, shown;
 };
 
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
-
 /* --- what is said while it goes on --- */
 
 static void say_how_far(struct record *r, const char *lead, const char *end)
@@ -61,7 +54,7 @@ static void say_how_far(struct record *r, const char *lead, const char *end)
 	struct database_stats s = database_stats(r->db);
 	char span[TEXT_DURATION_SIZE];
 
-	fprintf(stderr, "%sloopscope: %s recorded, %.1f MB", lead, text_duration(span, sizeof(span), now_ns(CLOCK_MONOTONIC) - r->begun_ns),
+	fprintf(stderr, "%sloopscope: %s recorded, %.1f MB", lead, text_duration(span, sizeof(span), now_ns() - r->begun_ns),
 		(double)s.bytes / 1e6);
 	if (r->c->ticks)
 		fprintf(stderr, ", %llu spans", (unsigned long long)s.spans);
@@ -85,7 +78,7 @@ static void show_progress(struct record *r)
 
 static int commit(struct record *r)
 {
-	int err = database_commit(r->db, now_ns(CLOCK_MONOTONIC), r->f);
+	int err = database_commit(r->db, now_ns(), r->f);
 
 	if (!err)
 		show_progress(r);
@@ -148,7 +141,7 @@ static int on_signal(void *arg, int signo)
 
 static int open_database(struct record *r)
 {
-	uint64_t mono = now_ns(CLOCK_MONOTONIC), wall = now_ns(CLOCK_REALTIME);
+	uint64_t mono = now_ns(), wall = clock_ns(CLOCK_REALTIME);
 	struct recording_host host;
 	struct database_options o = { .path = r->c->path, .overwrite = r->c->overwrite, .max_bytes = r->c->max_bytes, .host = &host,
 				      .anchor_ns = (int64_t)wall - (int64_t)mono };
@@ -240,7 +233,7 @@ static int set_pace(struct record *r)
 		err = evloop_add_timer(r->loop, COMMIT_NS, COMMIT_NS, on_commit, r, NULL);
 	if (!err && c->duration_ns)
 		err = evloop_add_timer(r->loop, c->duration_ns, 0, on_end, r, NULL);
-	r->begun_ns = now_ns(CLOCK_MONOTONIC);
+	r->begun_ns = now_ns();
 	return err;
 }
 
@@ -267,7 +260,7 @@ static int set_up(struct record *r)
 	const struct record_config *c = r->c;
 	int err = 0;
 
-	r->begun_ns = now_ns(CLOCK_MONOTONIC);
+	r->begun_ns = now_ns();
 	if (c->argv) /* before there are threads, and before signals are blocked */
 		err = child_spawn(&r->child, c->argv, true, r->f);
 	if (!err)
@@ -286,7 +279,7 @@ static int set_up(struct record *r)
 /* As for attach: a rest too short is not worth a record of its own, unless it is the only one. */
 static bool has_rest(const struct record *r)
 {
-	uint64_t rest = now_ns(CLOCK_MONOTONIC) - r->begun_ns - r->reports * r->c->interval_ns;
+	uint64_t rest = now_ns() - r->begun_ns - r->reports * r->c->interval_ns;
 
 	return !r->reports || rest > r->c->interval_ns / 20;
 }
@@ -328,7 +321,7 @@ int record(const struct record_config *c, int *ret_status, struct fault *f)
 	if (err)
 		database_abandon(r.db);
 	else
-		err = database_close(r.db, now_ns(CLOCK_MONOTONIC), f);
+		err = database_close(r.db, now_ns(), f);
 	*ret_status = c->argv ? child_end(&r.child) : EXIT_DONE;
 	return err ? fault(f, err, EXIT_FAILED, "the recording can't go on: %s", strerror(-err)) : 0;
 }

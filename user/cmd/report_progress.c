@@ -6,19 +6,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "lib/now.h"
 
 #define WORTH_SAYING_NS 1000000000ull
 #define EACH_NS 200000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static void the_signals(sigset_t *set)
 {

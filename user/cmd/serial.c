@@ -5,12 +5,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cmd/board_watch.h"
 #include "cmd/command.h"
 #include "cmd/observe.h"
 #include "lib/cleanup.h"
+#include "lib/now.h"
 #include "lib/options.h"
 #include "lib/text.h"
 
@@ -81,14 +81,6 @@ struct serial {
 	struct fault *f;
 	uint64_t reports, last_report;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* A board's text may hold anything: it reaches a terminal without what could move its cursor. */
 static void on_console(void *arg, const uint8_t *p, size_t n)

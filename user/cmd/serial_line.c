@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "cmd/serial_talk.h"
+#include "lib/now.h"
 #include "source/serial_port.h"
 
 #define PIECE 16384
@@ -49,14 +50,6 @@ struct serial_line {
 	enum serial_protocol protocol; /* recognised last */
 	uint8_t buf[PIECE];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 static bool is_stamped(const struct serial_line *l)
 {

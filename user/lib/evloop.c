@@ -10,7 +10,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -18,9 +17,11 @@
 #include <unistd.h>
 
 #include "lib/cleanup.h"
+#include "lib/now.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 #define BATCH    32
+#define ASK_NS   UINT64_C(10000000)
 
 enum ev_kind { EV_FD, EV_TIMER, EV_SIGNALS };
 
@@ -335,6 +336,35 @@ int evloop_run(struct evloop *l)
 	}
 	l->running = false;
 	l->stop = false;
+	return err;
+}
+
+struct waiting {
+	struct evloop *loop;
+	uint64_t until_ns;
+	bool (*done)(void *arg);
+	void *arg;
+};
+
+static int ask(void *arg, uint64_t expirations)
+{
+	const struct waiting *w = arg;
+
+	if (w->done(w->arg) || now_ns() >= w->until_ns)
+		evloop_stop(w->loop);
+	return 0;
+}
+
+int evloop_run_until(struct evloop *l, uint64_t wait_ns, bool (*done)(void *arg), void *arg)
+{
+	struct waiting w = { .loop = l, .until_ns = now_ns() + wait_ns, .done = done, .arg = arg };
+	struct ev_source *timer;
+	int err = evloop_add_timer(l, ASK_NS, ASK_NS, ask, &w, &timer);
+
+	if (err)
+		return err;
+	err = evloop_run(l);
+	evloop_remove(l, timer);
 	return err;
 }
 

@@ -18,6 +18,7 @@
 #ifndef LOOPSCOPE_LIB_EVLOOP_H
 #define LOOPSCOPE_LIB_EVLOOP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct evloop;
@@ -46,6 +47,8 @@ void evloop_unblock_signals(const struct evloop *l);
 /* Until evloop_stop() or an error; can be run again. Without any source, -ENOENT rather than for ever; from a callback,
  * -EBUSY. */
 int evloop_run(struct evloop *l);
+/* The same until done() is true, which is asked each 10 ms, or wait_ns are over. */
+int evloop_run_until(struct evloop *l, uint64_t wait_ns, bool (*done)(void *arg), void *arg);
 /* The other callbacks of the turn are not called any more. Before evloop_run(): that run ends at once. */
 void evloop_stop(struct evloop *l);
 

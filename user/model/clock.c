@@ -6,7 +6,6 @@
 #include <stddef.h>
 
 #define NS 1000000000ull
-#define DRIFT_MAX_PPM 900000 /* a fit of a few frames on a busy machine can say anything; no clock runs at a tenth or at ten times its rate */
 #define LIMIT_NS (INT64_MAX / 8) /* 36 years: keeps all differences below within 64 bits */
 
 int64_t ticks_to_ns(uint64_t ticks, uint64_t hz)
@@ -328,11 +327,16 @@ bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit)
 	return true;
 }
 
+double clock_fit_drift_ppm(const struct clock_fit *f)
+{
+	double rate = 1 - f->drift_ppm / 1e6;
+
+	return rate > 0.1 && rate < 10 ? f->drift_ppm : 0;
+}
+
 int64_t clock_fit_host(const struct clock_fit *f, int64_t board_ns)
 {
-	double drift = fabs(f->drift_ppm) <= DRIFT_MAX_PPM ? f->drift_ppm : 0; /* NAN is no drift either */
-
-	return board_ns + f->offset_ns - (int64_t)llround((double)(board_ns - f->board_ns) * drift / 1e6);
+	return board_ns + f->offset_ns - (int64_t)llround((double)(board_ns - f->board_ns) * clock_fit_drift_ppm(f) / 1e6);
 }
 
 const char *clock_method_name(enum clock_method m)

@@ -369,12 +369,7 @@ const struct column *column_find(const char *name, size_t n)
 	return NULL;
 }
 
-const struct column *column_tid(void)
+const struct column *column_named(const char *name)
 {
-	return column_find("tid", 3);
-}
-
-const struct column *column_lost(void)
-{
-	return column_find("lost", 4);
+	return column_find(name, strlen(name));
 }

@@ -46,11 +46,10 @@ struct column {
 extern const struct column columns[];
 extern const size_t n_columns;
 
+/* One that there is. */
+const struct column *column_named(const char *name);
 /* The column of the time, which leads the rows of a table that goes on. */
 const struct column *column_time(void);
-/* The thread's number, and the contradictions in a loop's events. */
-const struct column *column_tid(void);
-const struct column *column_lost(void);
 /* NULL when there is none. Case does not matter, nor whether '-' or '_' is used. name need not end after n bytes. */
 const struct column *column_find(const char *name, size_t n);
 

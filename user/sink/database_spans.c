@@ -120,12 +120,6 @@ int db_put_span(struct db_source *s, const struct span_entry *e, struct fault *f
 
 /* --- spans of a source with a clock of its own --- */
 
-/* From two moments that a busy machine told late a fit finds rates that no clock has; an emulated one may well run at half of its own. */
-static double believable(double rate)
-{
-	return rate > 0.1 && rate < 10 ? rate : 1; /* NAN: not known */
-}
-
 /* The best that is known now: the fit, or else when the bytes came. */
 static void move_clock(struct db_source *s, const struct source_span *sp)
 {
@@ -134,7 +128,7 @@ static void move_clock(struct db_source *s, const struct source_span *sp)
 
 	if (sp->clock && sp->clock->method != CLOCK_NONE && sp->hz) {
 		host_ns = clock_fit_host(sp->clock, ticks_to_ns(sp->end, sp->hz));
-		rate *= believable(1 - sp->clock->drift_ppm / 1e6);
+		rate *= 1 - clock_fit_drift_ppm(sp->clock) / 1e6;
 	} else if (sp->arrival_ns != CLOCK_UNKNOWN) {
 		host_ns = (int64_t)sp->arrival_ns;
 	} else if (!s->clock.known) {

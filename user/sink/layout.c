@@ -110,7 +110,7 @@ static bool wanted_by_default(const struct fitting *fit, const struct candidate 
 /* Where there is room for one of the two reasons, it is the greater one: what blocked, or what was waited for. */
 static void weigh_reasons(struct fitting *fit, const struct interval *iv)
 {
-	struct candidate *blocked = &fit->c[column_find("blocked-by", 10) - columns], *waited = &fit->c[column_find("waited-for", 10) - columns];
+	struct candidate *blocked = &fit->c[column_named("blocked-by") - columns], *waited = &fit->c[column_named("waited-for") - columns];
 	double by = 0, by_others = 0;
 
 	for (size_t i = 0; i < iv->n_loops; i++) {
@@ -177,7 +177,7 @@ static void add_default(const struct column_request *req, enum table_layout kind
 	bool tids = process_has_several(iv);
 
 	for (size_t i = 0; i < n_columns; i++)
-		if (is_named(req, &columns[i]) || leads_rows(&columns[i], kind) || (tids && &columns[i] == column_tid()))
+		if (is_named(req, &columns[i]) || leads_rows(&columns[i], kind) || (tids && &columns[i] == column_named("tid")))
 			take(fit, &fit->c[i], fit->c[i].full);
 	fit_range(fit, kind, 1, COLUMN_CORE_PRIORITY);
 	fit_range(fit, kind, COLUMN_CORE_PRIORITY + 1, COLUMN_MAX);

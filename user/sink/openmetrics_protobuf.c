@@ -11,10 +11,9 @@
 #include <string.h>
 
 #include "lib/arena.h"
+#include "lib/varint.h"
 #include "sink/openmetrics_internal.h"
 #include "sink/prometheus.pb-c.h"
-
-#define LENGTH_MAX 10 /* a varint's bytes */
 
 /* A message of the arena's, its fields unset; NULL where there is no memory. */
 #define NEW(w, type, init)                                                       \
@@ -222,26 +221,18 @@ static int on_sample(void *arg, const struct metric_family *f, const struct metr
 
 /* --- families ------------------------------------------------------------------------------------------------------- */
 
-static size_t put_length(uint8_t *to, size_t n)
-{
-	size_t len = 0;
-
-	for (; n > 0x7f; n >>= 7)
-		to[len++] = (uint8_t)(n | 0x80);
-	to[len++] = (uint8_t)n;
-	return len;
-}
-
 static int pack(struct writer *w, const Prometheus__MetricFamily *family)
 {
 	size_t n = prometheus__metric_family__get_packed_size(family);
 	struct metrics_text *t = w->out;
-	int err = metrics_text_room(t, n + LENGTH_MAX);
+	int err = metrics_text_room(t, n + VARINT_MAX);
+	uint8_t *at;
 
 	if (err)
 		return err;
-	t->len += put_length((uint8_t *)t->p + t->len, n);
-	t->len += prometheus__metric_family__pack(family, (uint8_t *)t->p + t->len);
+	at = varint_put((uint8_t *)t->p + t->len, n);
+	at += prometheus__metric_family__pack(family, at);
+	t->len = (size_t)(at - (uint8_t *)t->p);
 	return 0;
 }
 

@@ -136,7 +136,7 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 	if (table_tasks(mem, iv, s->colour) < 0)
 		return -ENOMEM;
 	table_sources(mem, iv);
-	table_notes(mem, iv, (struct table_notes_shown){ .lost = layout_shows(&l, column_lost()), .asleep = true });
+	table_notes(mem, iv, (struct table_notes_shown){ .lost = layout_shows(&l, column_named("lost")), .asleep = true });
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *
 			return -ENOMEM;
 		s->rows_under_header += iv->n_loops;
 	}
-	shown.lost = iv->n_loops && layout_shows(&s->layout, column_lost());
+	shown.lost = iv->n_loops && layout_shows(&s->layout, column_named("lost"));
 	if (table_tasks(mem, iv, s->colour) < 0)
 		return -ENOMEM;
 	/* The next row of a loop stands far below its header: it gets another one. */

@@ -6,13 +6,13 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 
 #include "lib/cleanup.h"
+#include "lib/now.h"
 #include "source/kernel_check.h"
 #include "source/kernel_internal.h"
 #include "source/kernel_sample.h"
@@ -20,14 +20,6 @@
 #define BATCH 32768 /* records taken at once */
 #define BATCH_FULL (-ECANCELED)
 #define STREAM_BYTES (1u << 24) /* a second and more of 200,000 turns a second */
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* Kernels before 5.18 don't hand prev_state to sched_switch: see bpf/core_fixes.h. */
 static bool switch_has_prev_state(const struct btf *btf)
@@ -282,16 +274,26 @@ bool kernel_source_calibrate(struct kernel_source *k)
 	return kernel_cost_calibrates(&k->cost);
 }
 
+static bool begins_edges(const struct kernel_source *k)
+{
+	return k->edges.kind != EDGES_SCHED && !k->measuring;
+}
+
+bool kernel_source_begins_to_measure(const struct kernel_source *k)
+{
+	return begins_edges(k) || (k->phases.wanted && !k->phases.begun);
+}
+
 /* What a wait's edges cost is measured without the statistics, whose own cost is as much. */
 int kernel_source_measure(struct kernel_source *k, struct fault *f)
 {
-	bool calibrates = kernel_cost_calibrates(&k->cost), edges = k->edges.kind != EDGES_SCHED && !k->measuring;
+	bool calibrates = kernel_cost_calibrates(&k->cost);
 	int err = 0;
 
-	if (!edges && (!k->phases.wanted || k->phases.begun))
+	if (!kernel_source_begins_to_measure(k))
 		return 0;
 	kernel_cost_stop(&k->cost);
-	if (edges) {
+	if (begins_edges(k)) {
 		k->measuring = true;
 		kernel_edges_calibrate(&k->edges, k->skel);
 		err = kernel_edges_attach(&k->edges, k->skel, f);
@@ -381,11 +383,6 @@ int kernel_source_poll(struct kernel_source *k, struct fault *f)
 	return n < 0 && n != BATCH_FULL ? fault(f, n, EXIT_FAILED, "the events can't be read: %s", strerror(-n)) : 0;
 }
 
-bool kernel_source_is_measuring(const struct kernel_source *k)
-{
-	return k->measuring;
-}
-
 bool kernel_source_measures(const struct kernel_source *k)
 {
 	return k->edges.kind != EDGES_SCHED;
@@ -443,7 +440,7 @@ static int pulse_phases(struct kernel_source *k, struct fault *f)
 
 	if (!k->phases.begun)
 		return 0;
-	kernel_budget_begin(&k->phase_budget, k->o.budget, monotonic_ns());
+	kernel_budget_begin(&k->phase_budget, k->o.budget, now_ns());
 	err = kernel_walk(k, WALK_PHASES, take_entries, k);
 	if (err)
 		return fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err));
@@ -464,7 +461,7 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f)
 
 	if (err || !k->measuring)
 		return err;
-	kernel_budget_begin(&k->budget, k->o.budget, monotonic_ns());
+	kernel_budget_begin(&k->budget, k->o.budget, now_ns());
 	err = kernel_walk(k, WALK_PULSE, take_pulses, k);
 	kernel_stream_pulsed(&k->stream);
 	if (err)
@@ -499,7 +496,7 @@ int kernel_source_drain(struct kernel_source *k, struct fault *f)
 	if (!err)
 		err = kernel_source_losses(k, &lost);
 	if (!err)
-		err = kernel_stream_rest(&k->stream, k->counters[LS_C_EVENTS_LOST], monotonic_ns());
+		err = kernel_stream_rest(&k->stream, k->counters[LS_C_EVENTS_LOST], now_ns());
 	return err ? fault(f, err, EXIT_FAILED, "the observed threads can't be read: %s", strerror(-err)) : 0;
 }
 

@@ -84,7 +84,7 @@ int kernel_source_pulse(struct kernel_source *k, struct fault *f);
 /* Begins to measure edges and phases, where the options ask for it; a second call does nothing. Takes some 100 ms, on a slow machine
  * seconds. */
 int kernel_source_measure(struct kernel_source *k, struct fault *f);
-bool kernel_source_is_measuring(const struct kernel_source *k); /* it has been called */
+bool kernel_source_begins_to_measure(const struct kernel_source *k); /* whether such a call would do anything */
 /* True where edges are measured, or would be but for the budget. */
 bool kernel_source_measures(const struct kernel_source *k);
 

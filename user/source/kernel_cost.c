@@ -9,6 +9,7 @@
 #include <bpf/bpf.h>
 
 #include "lib/cleanup.h"
+#include "lib/now.h"
 
 #define BASE_NS 40.0          /* a switch between two threads that nobody observes, statistics included: make bench */
 #define EVENT_NS_MAX 2000.0   /* more is a CPU that was taken away in the middle of a run: a hypervisor's, no cost of ours */
@@ -109,4 +110,18 @@ void kernel_cost_again(struct kernel_cost *c)
 	c->runs_before += runs;
 	c->events_before = (double)(c->events_live + c->events_ended);
 	c->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+}
+
+double kernel_cost_least_ns(void (*call)(void *arg), void *arg, unsigned calls)
+{
+	double best = INFINITY;
+
+	for (int batch = 0; batch < 8; batch++) {
+		uint64_t from = now_ns();
+
+		for (unsigned i = 0; i < calls; i++)
+			call(arg);
+		best = fmin(best, (double)(now_ns() - from) / calls);
+	}
+	return best;
 }

@@ -41,4 +41,7 @@ void kernel_cost_stop(struct kernel_cost *c);
 /* A calibration begins anew, after a stop: not before events_live has been counted. */
 void kernel_cost_again(struct kernel_cost *c);
 
+/* What one call takes by the clock, ns: the least of several batches of so many. For what is measured with and without a probe. */
+double kernel_cost_least_ns(void (*call)(void *arg), void *arg, unsigned calls);
+
 #endif

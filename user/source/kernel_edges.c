@@ -12,7 +12,6 @@
 #include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -23,6 +22,7 @@
 #include "lib/privilege.h"
 #include "loopscope.skel.h"
 #include "source/kernel_check.h"
+#include "source/kernel_cost.h"
 #include "source/kernel_uprobe.h"
 
 const char *const kernel_edge_choices[] = { "auto", "sched", "tracepoint", "fentry", "uprobe", NULL };
@@ -262,24 +262,16 @@ int kernel_edges_add_process(struct kernel_edges *e, struct loopscope_bpf *skel,
 	return 0;
 }
 
+static void empty_poll(void *arg)
+{
+	struct epoll_event ev;
+
+	epoll_wait(*(int *)arg, &ev, 1, 0);
+}
+
 static double ns_per_wait(int epfd)
 {
-	double best = 1e9;
-
-	for (int batch = 0; batch < 8; batch++) {
-		struct timespec a, b;
-		struct epoll_event ev;
-		double ns;
-
-		clock_gettime(CLOCK_MONOTONIC, &a);
-		for (int i = 0; i < 100; i++)
-			epoll_wait(epfd, &ev, 1, 0);
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 100;
-		if (ns < best)
-			best = ns;
-	}
-	return best;
+	return kernel_cost_least_ns(empty_poll, &epfd, 100);
 }
 
 static void forget_ourselves(struct loopscope_bpf *skel)

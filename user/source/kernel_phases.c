@@ -7,11 +7,11 @@
 #include <link.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "loopscope.skel.h"
+#include "source/kernel_cost.h"
 #include "source/kernel_uprobe.h"
 
 _Static_assert(LS_PHASES == LOOP_PHASES_MAX, "both sides count as many");
@@ -39,9 +39,14 @@ int kernel_phases_add_process(struct kernel_phases *p, pid_t pid, struct fault *
 /* --- what an entry costs -------------------------------------------------------------------------------------------------- */
 
 /* Called for its cost alone; nothing of it may be left out or merged with another. */
-static __attribute__((noinline)) void trial(void)
+static __attribute__((noinline)) void trial(void *arg)
 {
 	__asm__ volatile("" ::: "memory");
+}
+
+static double ns_per_call(void)
+{
+	return kernel_cost_least_ns(trial, NULL, 50);
 }
 
 struct place_of {
@@ -62,25 +67,6 @@ static int look_at_program(struct dl_phdr_info *info, size_t size, void *arg)
 			p->offset = h->p_offset + (p->addr - start);
 	}
 	return 1;
-}
-
-static double ns_per_call(void)
-{
-	double best = 1e9;
-
-	for (int batch = 0; batch < 8; batch++) {
-		struct timespec a, b;
-		double ns;
-
-		clock_gettime(CLOCK_MONOTONIC, &a);
-		for (int i = 0; i < 50; i++)
-			trial();
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		ns = ((double)(b.tv_sec - a.tv_sec) * 1e9 + (double)(b.tv_nsec - a.tv_nsec)) / 50;
-		if (ns < best)
-			best = ns;
-	}
-	return best;
 }
 
 /* We are not observed: what the program does for a thread that is comes on top, and is little beside the breakpoint. */

@@ -9,20 +9,12 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "lib/cleanup.h"
+#include "lib/now.h"
 
 #define CONNECT_MS 5000
 #define LOOK_AGAIN_NS 10000000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
-}
 
 /* "host:port" or "[v6]:port" taken apart. */
 static int split_address(const char *where, char *host, size_t size, const char **ret_port)
