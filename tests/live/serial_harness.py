@@ -56,6 +56,10 @@ class SerialTest(unittest.TestCase):
         return self.wait(observer, lambda all_: ([o for o in all_ if o["type"] == "source" and condition(o)] or [None])[-1],
                          what)
 
+    def taken(self, observer, pty):
+        """Until it says itself that it has read all. For short intervals."""
+        self.wait_source(observer, lambda o: o["bytes"] == pty.sent, "it has read %d bytes" % pty.sent)
+
     @staticmethod
     def tasks(observer):
         """(kind, id) -> all its records of the run as one: what intervals cut, added up."""

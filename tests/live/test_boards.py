@@ -144,10 +144,6 @@ class BoardTest(SerialTest):
         FIONREAD does not."""
         until(lambda: not select.select([pty.slave], [], [], 0)[0] and state_of(observer.pid) == "S", SECONDS, "it has read all")
 
-    def taken(self, observer, pty):
-        """Until it says itself that it has read all. For short intervals."""
-        self.wait_source(observer, lambda o: o["bytes"] == pty.sent, "it has read %d bytes" % pty.sent)
-
     def finish(self, observer, pty, sent):
         """Ends it; what it said last of the source."""
         self.settle(observer, pty)

@@ -149,9 +149,6 @@ class SerialPty(SerialTest):
         self.wait_source(observer, lambda o: True, "a first report")
         return sf.FakeBoard(pty, boot), pty, observer
 
-    def all_taken(self, observer, size):
-        return self.wait_source(observer, lambda o: o["bytes"] >= size, "all %d bytes" % size)
-
     def test_replayed_stream(self):
         pty = self.pty()
         observer = self.start(pty.path, "-o", "json", "-i", "100ms")
@@ -159,7 +156,7 @@ class SerialPty(SerialTest):
         with open(os.path.join(DATA, "systemview-a.bin"), "rb") as f:
             data = f.read()
         pty.send(data)
-        self.all_taken(observer, len(data))
+        self.taken(observer, pty)
         self.assertEqual(observer.stop(), 0, observer.errors)
         self.check_systemview(observer, expect("systemview-a")["true"], median=False)
         # names on recognising it, the end on leaving: never a hello into a recording, which holds a byte 03

@@ -13,11 +13,11 @@ Facts      accel=tcg,thread=single: with one thread per CPU, 7.2 hits an int3 wh
            lets a busy CPU run for up to 100 ms before the other gets its turn, so wall-clock figures are coarse; a
            figure and the truth for it must come from the same guest and the same stretch of time. Where the emulator
            itself waits for a CPU, the guest stands still between two readings of one event, and its own kernel's clocks
-           disagree: Run.starved says how much that was. For the same reason nowatchdog; and tsc=reliable, since 6.1 and
+           disagree: Result.starved_s says how much that was. For the same reason nowatchdog; and tsc=reliable, since 6.1 and
            6.12 otherwise fall back to a clock that differs from the scheduler's.
            Where this machine is itself virtual, its CPUs come back late each time that they have slept, which shows as
            time stolen: 11 to 13 % beside mostly idle CPUs, 0 to 1 % beside busy ones (/proc/stat). So they are kept awake
-           by a process of idle priority each, which takes nothing from anybody; what is stolen all the same is in starved
+           by a process of idle priority each, which takes nothing from anybody; what is stolen all the same is in starved_s
 """
 
 import base64
@@ -38,6 +38,7 @@ QEMU = "qemu-system-x86_64"
 MEMORY_MB = 1024
 CPUS = 2
 MARK = "@@step"
+STEP_OVER = (MARK + " end").encode()
 READ_SIZE = 65536
 
 INIT = """#!/bin/busybox sh
@@ -70,7 +71,7 @@ class Unavailable(Exception):
 
 
 class Died(Exception):
-    """The guest ended or hung before its last step; str() says where and how, starved is as in Run."""
+    """The guest ended or hung before its last step; str() says where and how; starved is a share of all its time."""
 
     starved = 0.0
 
@@ -80,13 +81,12 @@ class Result:
     status: int
     stdout: str
     stderr: str
+    starved_s: float  # seconds of the step that the emulator was without a CPU: it waited, or the CPU itself was taken
 
 
 @dataclass(frozen=True)
 class Run:
-    steps: dict     # step name: Result
-    starved: float    # share of the time that the emulator was without a CPU: it waited, or the CPU itself was taken
-    starved_s: float  # the same in seconds
+    steps: dict  # step name: Result
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,13 @@ class Guest:
     def run(self, vmlinuz, steps, timeout_s):
         with tempfile.TemporaryDirectory(prefix="loopscope-vm.") as home:
             image = self._initramfs(home, steps)
-            console, starved_s, lasted_s = self._boot(vmlinuz, image, timeout_s)
-        starved = starved_s / lasted_s
+            started = time.monotonic()
+            console, starved_s = self._boot(vmlinuz, image, timeout_s)
+            lasted = time.monotonic() - started
         try:
-            return Run(parse(console, steps), starved, starved_s)
+            return Run(parse(console, steps, starved_s))
         except Died as died:
-            died.starved = starved
+            died.starved = starved_s[-1] / lasted
             raise
 
     def _initramfs(self, home, steps):
@@ -159,13 +160,12 @@ class Guest:
                 "-accel", "tcg,thread=single", "-smp", str(CPUS), "-cpu", "max", "-m", str(MEMORY_MB), "-nodefaults",
                 "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
                 "-kernel", vmlinuz, "-initrd", image, "-append", "console=ttyS0 panic=-1 quiet tsc=reliable nowatchdog"]
-        started, before = time.monotonic(), stolen()
+        deadline = time.monotonic() + timeout_s
         emulator = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                     preexec_fn=go_ahead)
         try:
             with awake():
-                console, delay = drain(emulator, started + timeout_s)
-            return console, delay + stolen() - before, time.monotonic() - started
+                return drain(emulator, deadline)
         finally:
             emulator.kill()
             emulator.wait()
@@ -221,8 +221,9 @@ def go_ahead():
 
 
 def drain(process, deadline):
-    """All that the console says until it closes or the deadline passes, and how long the process waited for a CPU."""
-    said, delay = bytearray(), 0.0
+    """All that the console says until it closes or the deadline passes; and for how many seconds the process had been without a
+    CPU when each step was over, and last of all at the end."""
+    said, delay, before, starved_s = bytearray(), 0.0, stolen(), []
     while True:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
@@ -232,21 +233,24 @@ def drain(process, deadline):
             break
         said += block
         delay = max(delay, run_delay(process.pid))
-    return said.decode("utf-8", "replace").replace("\r", ""), delay
+        over = said.count(STEP_OVER) - len(starved_s)
+        starved_s += over * [delay + stolen() - before]
+    return said.decode("utf-8", "replace").replace("\r", ""), starved_s + [delay + stolen() - before]
 
 
 def decode(text):
     return base64.b64decode("".join(text.split()), validate=True).decode("utf-8", "replace")
 
 
-def parse(console, steps):
-    results = {}
+def parse(console, steps, starved_s):
+    results, before = {}, 0.0
     form = re.compile(rf"^{MARK} \d\d-(\S+) (\d+)\n(.*?)^{MARK}\n(.*?)^{MARK} end$", re.M | re.S)
-    for name, status, out, err in form.findall(console):
+    for (name, status, out, err), after in zip(form.findall(console), starved_s):
         try:
-            results[name] = Result(int(status), decode(out), decode(err))
+            results[name] = Result(int(status), decode(out), decode(err), after - before)
         except (binascii.Error, ValueError):
             raise Died(f"step {name}: the kernel wrote into its result: {tail(console)}") from None
+        before = after
     for step in steps:
         if step.name not in results:
             raise Died(f"never finished step {step.name}: {tail(console)}")
