@@ -247,6 +247,29 @@ Test(clock, little_evidence_claims_no_drift)
 	cr_assert_eq(clock_fit_host(&fit, 2000), 6000);
 }
 
+/* Ten seconds of a board within a hundredth of one: a capture, read at once. Half its rate is an emulator's. */
+Test(clock, a_capture_is_no_clock)
+{
+	static const struct {
+		int64_t host_step;
+		bool compares;
+	} lines[] = { { 1000000, false }, { 200000000, true }, { 100100000, true } };
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		_cleanup_free_ struct board_clock *k = calloc(1, sizeof(*k));
+		struct clock_fit fit;
+
+		board_clock_reset(k);
+		for (int64_t n = 1; n <= 100; n++)
+			board_clock_one_way(k, n * 100000000, 5000000000 + n * lines[i].host_step);
+		cr_assert(board_clock_fit(k, &fit));
+		cr_assert_not(isnan(fit.drift_ppm), "case %zu", i);
+		cr_assert_eq(clock_fit_compares(&fit), lines[i].compares, "case %zu: %f ppm", i, fit.drift_ppm);
+	}
+	cr_assert_not(clock_fit_compares(&(struct clock_fit){ .method = CLOCK_NONE, .drift_ppm = NAN }));
+	cr_assert(clock_fit_compares(&(struct clock_fit){ .method = CLOCK_PINGS, .drift_ppm = NAN }));
+}
+
 Test(clock, nonsense_is_ignored)
 {
 	_cleanup_free_ struct board_clock *k = calloc(1, sizeof(*k));

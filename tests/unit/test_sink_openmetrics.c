@@ -28,7 +28,7 @@ static void count_board(struct metrics *m)
 		.ts = FIXTURE_TS, .interval_s = 1, .source = SOURCE_SERIAL, .loop = "board0", .name = "esp32 \xff", .where = "/dev/ttyACM0",
 		.protocol = "loopscope", .present = true, .margin = { .mean = .75, .worst = .25 }, .lost_frames = 3, .lost_events = 0,
 		.lost_bytes = 17, .gaps = 2, .resets = 1, .bytes = 123456, .events = 5000, .silent_s = .125,
-		.clock = { .method = CLOCK_PINGS, .offset_ns = 1500000000, .drift_ppm = -12.5, .error_ns = 250000 },
+		.clock = { .method = CLOCK_PINGS, .offset_ns = 1500000000, .drift_ppm = -12.5, .drift_error_ppm = 2.5, .error_ns = 250000 },
 	};
 	struct interval iv = fixture_interval(&loop, 1);
 

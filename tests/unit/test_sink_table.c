@@ -196,6 +196,46 @@ Test(sink_table, rows_of_later_intervals_stay_aligned)
 	capture_free(&c);
 }
 
+/* Rows that are less than a second apart are told apart. */
+Test(sink_table, the_time_has_the_digits_that_the_interval_needs)
+{
+	static const struct {
+		double interval_s;
+		const char *columns, *want[2];
+	} cases[] = {
+		{ 1.0003, NULL, { "02:00:00 ", "02:00:01 " } },
+		{ 0.9996, "load", { "02:00:00 ", "02:00:01 " } },
+		{ 0.5, NULL, { "02:00:00.3 ", "02:00:00.8 " } },
+		{ 0.0998, "+time,load", { "02:00:00.3 ", "02:00:00.3 " } },
+		{ 0.0501, NULL, { "02:00:00.25 ", "02:00:00.30 " } },
+		{ 0.0099, "load", { "02:00:00.25 ", "02:00:00.26 " } },
+		{ 0.004, NULL, { "02:00:00.250 ", "02:00:00.254 " } },
+		{ NAN, NULL, { "02:00:00 ", "02:00:00 " } },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct loop_record r = fixture_node();
+		struct interval iv = fixture_interval(&r, 1);
+		char *save = NULL, *line;
+		struct capture c;
+		struct sink *s;
+
+		iv.interval_s = cases[i].interval_s;
+		capture_open(&c);
+		s = table(c.out, TABLE_REPEAT, 100, cases[i].columns);
+		show(s, &iv);
+		r.ts += isnan(iv.interval_s) ? 0 : iv.interval_s;
+		show(s, &iv);
+		strtok_r(c.text, "\n", &save);
+		for (size_t row = 0; row < 2; row++) {
+			line = strtok_r(NULL, "\n", &save);
+			cr_assert(line && strncmp(line, cases[i].want[row], strlen(cases[i].want[row])) == 0, "case %zu: %s", i, line);
+		}
+		sink_free(s);
+		capture_free(&c);
+	}
+}
+
 Test(sink_table, core_is_there_at_80)
 {
 	static const char *const core[] = { "PID", "COMM", "RUNTIME", "LOAD", "BUSY", "WAIT", "BLOCKED-BY" };

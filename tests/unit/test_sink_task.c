@@ -153,6 +153,23 @@ Test(sink_task, what_is_not_known_is_null)
 	json_decref(j);
 }
 
+/* A capture through a pipe: its bytes come as fast as they are read. */
+Test(sink_task, a_drift_that_no_clock_has_is_not_told)
+{
+	struct source_record s = board();
+	_cleanup_free_ char *json = NULL, *table = NULL;
+	json_t *j;
+
+	s.clock.drift_ppm = 999557.34;
+	json = said(true, NULL, &s);
+	j = line_of(json, "source");
+	assert_null(j, "clock");
+	json_decref(j);
+	table = said(false, NULL, &s);
+	cr_assert_not_null(strstr(table, "# clock: not compared with ours: bytes come at a pace that is not its own"), "%s", table);
+	cr_assert_null(strstr(table, "ppm"), "%s", table);
+}
+
 Test(sink_task, json_source)
 {
 	struct source_record s = board();

@@ -358,7 +358,7 @@ static int ask(void *arg, uint64_t expirations)
 int evloop_run_until(struct evloop *l, uint64_t wait_ns, bool (*done)(void *arg), void *arg)
 {
 	struct waiting w = { .loop = l, .until_ns = now_ns() + wait_ns, .done = done, .arg = arg };
-	struct ev_source *timer;
+	struct ev_source *timer = NULL;
 	int err = evloop_add_timer(l, ASK_NS, ASK_NS, ask, &w, &timer);
 
 	if (err)

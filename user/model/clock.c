@@ -327,11 +327,22 @@ bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit)
 	return true;
 }
 
-double clock_fit_drift_ppm(const struct clock_fit *f)
+/* An emulated clock may well run at half its rate. */
+static bool is_rate_of_a_clock(const struct clock_fit *f)
 {
 	double rate = 1 - f->drift_ppm / 1e6;
 
-	return rate > 0.1 && rate < 10 ? f->drift_ppm : 0;
+	return rate > 0.1 && rate < 10;
+}
+
+bool clock_fit_compares(const struct clock_fit *f)
+{
+	return f->method != CLOCK_NONE && (isnan(f->drift_ppm) || is_rate_of_a_clock(f));
+}
+
+double clock_fit_drift_ppm(const struct clock_fit *f)
+{
+	return is_rate_of_a_clock(f) ? f->drift_ppm : 0;
 }
 
 int64_t clock_fit_host(const struct clock_fit *f, int64_t board_ns)

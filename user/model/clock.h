@@ -88,8 +88,10 @@ void board_clock_one_way(struct board_clock *c, int64_t board_ns, int64_t host_n
 void board_clock_ping(struct board_clock *c, int64_t sent_ns, int64_t rx_ns, int64_t tx_ns, int64_t received_ns);
 /* False (and *ret_fit with CLOCK_NONE) while nothing is known. */
 bool board_clock_fit(const struct board_clock *c, struct clock_fit *ret_fit);
-/* The drift to reckon with: 0 where none is known, or the fit has one that no clock has. From two moments that a busy machine told
- * late a fit can say anything; an emulated clock may well run at half its rate. */
+/* Whether it says how one clock stands to another. A drift that no clock has is none: a capture that is read at another pace than
+ * it was made, or two moments that a busy machine told late. */
+bool clock_fit_compares(const struct clock_fit *f);
+/* The drift to reckon with: 0 where none is known, or none that a clock has. */
 double clock_fit_drift_ppm(const struct clock_fit *f);
 /* A board time on the host's clock, by a fit. */
 int64_t clock_fit_host(const struct clock_fit *f, int64_t board_ns);

@@ -303,8 +303,9 @@ static void visit_gauges(struct metrics *m, struct family_visit *fv)
 		offset = { "loopscope_source_clock_offset_seconds", "seconds", METRIC_GAUGE, "The host's monotonic clock minus the source's." },
 		error = { "loopscope_source_clock_error_seconds", "seconds", METRIC_GAUGE, "What the offset may be off by." },
 		drift = { "loopscope_source_clock_drift_ratio", "ratio", METRIC_GAUGE, "How much faster than ours the source's clock runs." },
+		drift_error = { "loopscope_source_clock_drift_error_ratio", "ratio", METRIC_GAUGE, "What the drift may be off by." },
 		info = { "loopscope_source", "", METRIC_INFO, "Where a source is, what it speaks and what it calls itself." };
-	static const struct metric_family *const families[] = { &info, &up, &margin, &silent, &offset, &error, &drift };
+	static const struct metric_family *const families[] = { &info, &up, &margin, &silent, &offset, &error, &drift, &drift_error };
 	struct source_group *g, *tmp;
 
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
@@ -312,7 +313,7 @@ static void visit_gauges(struct metrics *m, struct family_visit *fv)
 
 		family_visit(fv, f);
 		HASH_ITER(hh, m->sources, g, tmp) {
-			bool timed = g->clock.method != CLOCK_NONE;
+			bool timed = clock_fit_compares(&g->clock);
 
 			if (f == &info)
 				family_value(fv, g->info, g->n_info, NULL, NULL, 1, 0);
@@ -326,8 +327,10 @@ static void visit_gauges(struct metrics *m, struct family_visit *fv)
 				show_source(fv, g, NULL, NULL, timed ? (double)g->clock.offset_ns / 1e9 : NAN);
 			else if (f == &error)
 				show_source(fv, g, NULL, NULL, timed && g->clock.error_ns >= 0 ? (double)g->clock.error_ns / 1e9 : NAN);
-			else
+			else if (f == &drift)
 				show_source(fv, g, NULL, NULL, timed ? g->clock.drift_ppm / 1e6 : NAN);
+			else
+				show_source(fv, g, NULL, NULL, timed ? g->clock.drift_error_ppm / 1e6 : NAN);
 		}
 	}
 }

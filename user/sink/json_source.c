@@ -25,7 +25,7 @@ static void margin(struct json_writer *w, const struct margin *m)
 
 static void clock_stands(struct json_writer *w, const struct clock_fit *c)
 {
-	if (c->method == CLOCK_NONE) {
+	if (!clock_fit_compares(c)) {
 		json_put_null(w, "clock");
 		return;
 	}

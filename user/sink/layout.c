@@ -184,17 +184,19 @@ static void add_default(const struct column_request *req, enum table_layout kind
 
 	for (size_t i = 0; i < n_columns; i++)
 		if (fit->c[i].taken)
-			emit(l, &columns[i], fit->c[i].width);
+			emit(l, fit->c[i].column, fit->c[i].width);
 }
 
 static void add_named(const struct column_request *req, enum table_layout kind, const struct fitting *fit,
 		      struct layout *l)
 {
+	const struct candidate *time = &fit->c[column_time() - columns];
+
 	if (kind == TABLE_REPEAT)
-		emit(l, column_time(), fit->c[column_time() - columns].full);
+		emit(l, time->column, time->full);
 	for (size_t i = 0; i < req->n_named; i++)
 		if (!leads_rows(req->named[i], kind))
-			emit(l, req->named[i], fit->c[req->named[i] - columns].full);
+			emit(l, fit->c[req->named[i] - columns].column, fit->c[req->named[i] - columns].full);
 }
 
 void layout_choose(const struct column_request *req, enum table_layout kind, const struct interval *iv, size_t width,
@@ -204,7 +206,9 @@ void layout_choose(const struct column_request *req, enum table_layout kind, con
 	struct layout l = { .n = 0 };
 
 	for (size_t i = 0; i < n_columns; i++)
-		if (columns[i].priority > 0 || is_named(req, &columns[i]) || leads_rows(&columns[i], kind))
+		if (leads_rows(&columns[i], kind))
+			measure(column_time_of(iv->interval_s), kind, iv, &fit.c[i]);
+		else if (columns[i].priority > 0 || is_named(req, &columns[i]))
 			measure(&columns[i], kind, iv, &fit.c[i]);
 		else
 			fit.c[i] = (struct candidate){ .column = &columns[i] }; /* can't be chosen */

@@ -36,6 +36,7 @@ struct table_sink {
 	struct layout layout;
 	bool layout_has_host;    /* it was chosen for loops of processes */
 	size_t layout_width;     /* for which the layout was chosen; 0: none yet */
+	const struct column *layout_time; /* for rows so far from each other */
 	size_t rows_under_header;
 	size_t asleep_said;      /* last n_asleep that a note told of */
 	bool explained_no_loops; /* once is enough */
@@ -145,15 +146,17 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 static bool begin_block(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
 	bool host = layout_has_host(iv), other = host != s->layout_has_host;
+	const struct column *time = column_time_of(iv->interval_s);
 	size_t width = current_width(s);
 
 	if (s->layout_width != 0 && s->rows_under_header < ROWS_PER_HEADER && !other)
 		return false;
 	if (s->layout_width != 0)
 		fputc('\n', mem);
-	if (s->layout_width != width || other) {
+	if (s->layout_width != width || s->layout_time != time || other) {
 		layout_choose(&s->request, s->kind, iv, width, &s->layout);
 		s->layout_width = width;
+		s->layout_time = time;
 		s->layout_has_host = host;
 	}
 	s->rows_under_header = 0;
@@ -163,6 +166,7 @@ static bool begin_block(struct table_sink *s, const struct interval *iv, FILE *m
 /* Why there may be none is worth saying once, where there were none before. */
 static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
+	const struct column *time = column_time_of(iv->interval_s);
 	struct loop_record nobody = { .ts = iv->ts };
 	char when[CELL_SIZE];
 
@@ -171,7 +175,7 @@ static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *
 		s->explained_no_loops = true;
 		return;
 	}
-	column_time()->text(column_time(), &nobody, when);
+	time->text(time, &nobody, when);
 	fprintf(mem, "# %s: no loops seen\n", when);
 }
 

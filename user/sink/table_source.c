@@ -70,6 +70,10 @@ static unsigned put_clock(FILE *mem, const struct clock_fit *c)
 
 	if (c->method == CLOCK_NONE)
 		return 0;
+	if (!clock_fit_compares(c)) {
+		fputs("# clock: not compared with ours: bytes come at a pace that is not its own (an old capture, or too few of them yet)\n", mem);
+		return 1;
+	}
 	fprintf(mem, "# clock: %.6f s behind ours", (double)c->offset_ns / 1e9);
 	if (c->error_ns >= 0)
 		fprintf(mem, " within %s", span(error, (double)c->error_ns / 1e3));
