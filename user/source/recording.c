@@ -247,7 +247,9 @@ static int read_facts(struct recording *r, struct fault *f)
 		err = rec_read_sources(r, f);
 	if (!err)
 		err = rec_read_clocks(r, f);
-	return err ? err : rec_read_lanes(r, f);
+	if (!err)
+		err = rec_read_lanes(r, f);
+	return err ? err : rec_add_line_of(r, f);
 }
 
 static const struct recording_host *view_host(struct recording_view *v)
@@ -308,8 +310,10 @@ void recording_close(struct recording *r)
 	if (!r)
 		return;
 	sqlite3_close(r->sql);
-	for (size_t i = 0; i < r->n_sources; i++)
+	for (size_t i = 0; i < r->n_sources; i++) {
 		free(r->sources[i].points);
+		free(r->sources[i].rates);
+	}
 	free(r->sources);
 	free(r->public_sources);
 	free(r->lanes);

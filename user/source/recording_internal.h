@@ -23,6 +23,12 @@ struct line_point {
 	double ns_per_tick;
 };
 
+/* How many ticks a second there were in a session. */
+struct line_rate {
+	uint32_t session;
+	uint64_t hz;
+};
+
 struct recorded_source {
 	struct recording_source pub;
 	int64_t id;
@@ -30,6 +36,8 @@ struct recorded_source {
 	int64_t anchor_ns; /* of a host's clock: where the line has its 0 */
 	struct line_point *points; /* owned; by session, then ticks; monotone */
 	size_t n_points;
+	struct line_rate *rates; /* owned; by session: of those that have spans. A host's clock needs none */
+	size_t n_rates;
 };
 
 /* Lanes have other numbers in the file, and one lane may have several: one for each era in which it was met. */
@@ -92,6 +100,15 @@ bool rec_source_index(const struct recording *r, int64_t id, uint32_t *ret);
 int rec_read_clocks(struct recording *r, struct fault *f);
 /* Ticks of a session on the time line: never running backwards. hz 0: unknown. */
 int64_t rec_line(const struct recording *r, const struct recorded_source *s, uint32_t session, uint64_t hz, uint64_t ticks);
+/*
+ * SQL's line_of(lane, clock_ns, live_ns): where a source's own nanoseconds are on the time line, by the same points as its spans, so
+ * that what is told of a step stands where the step does. live_ns is where it was put while recording, by what was known then: it
+ * tells the session, and is the answer where nothing better is known.
+ */
+int rec_add_line_of(struct recording *r, struct fault *f);
+/* Of a row t of slow_tick. */
+#define SLOW_START "line_of(t.lane, t.clock_ns, t.at_ns)"
+#define SLOW_END   "line_of(t.lane, t.clock_ns + (t.end_ns - t.at_ns), t.end_ns)"
 
 /* --- recording_records.c */
 int rec_view_loops(struct recording_view *v, const struct recording_select *s, recording_loop_fn fn, void *arg, struct fault *f);

@@ -229,7 +229,7 @@ int rec_view_slow_ticks(struct recording_view *v, const struct recording_select 
 	int err = columns ? rec_lists_open(r, &lists, f) : row_fault(r, -ENOMEM, f);
 
 	if (!err)
-		err = rec_prepare(r, &s, f, "SELECT t.id, t.lane, t.at_ns, t.end_ns%s FROM slow_tick t ORDER BY t.at_ns, t.id", columns);
+		err = rec_prepare(r, &s, f, "SELECT t.id, t.lane, " SLOW_START " AS start, " SLOW_END "%s FROM slow_tick t ORDER BY start, t.id", columns);
 	while (!err && (err = rec_step(r, s, f)) == 1) {
 		err = take_slow(r, s, &lists, sel, &a, fn, arg, f);
 		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 2));

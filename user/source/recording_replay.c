@@ -226,7 +226,7 @@ static int open_rows(struct replay *p)
 		return row_fault(p, -ENOMEM);
 	err = rec_prepare(p->r, &p->rows[ROW_INTERVAL], p->f, "SELECT i.id, i.source, i.at_ns%s FROM interval i ORDER BY i.id", columns_i);
 	if (!err)
-		err = rec_prepare(p->r, &p->rows[ROW_SLOW_TICK], p->f, "SELECT t.id, t.lane, t.end_ns%s FROM slow_tick t ORDER BY t.id", columns_t);
+		err = rec_prepare(p->r, &p->rows[ROW_SLOW_TICK], p->f, "SELECT t.id, t.lane, " SLOW_END "%s FROM slow_tick t ORDER BY t.id", columns_t);
 	if (!err)
 		err = rec_prepare(p->r, &p->rows[ROW_EVENT], p->f, "SELECT e.id, e.lane, e.at_ns%s FROM event e ORDER BY e.id", columns_e);
 	return err;

@@ -304,8 +304,8 @@ int span_stream_of_rows(struct recording *r, enum rows_kind kind, struct span_st
 	} kinds[] = {
 		/* A thread has one tick at a time: the last that was told is the one that may be unfinished. */
 		[ROWS_UNFINISHED] = { fill_unfinished,
-				      "SELECT lane, at_ns, end_ns, NULL FROM slow_tick t JOIN (SELECT max(id) AS last FROM slow_tick GROUP BY "
-				      "lane) ON t.id = last WHERE in_progress ORDER BY at_ns, lane" },
+				      "SELECT t.lane, " SLOW_START " AS start, " SLOW_END ", NULL FROM slow_tick t JOIN (SELECT max(id) AS last FROM "
+				      "slow_tick GROUP BY lane) ON t.id = last WHERE in_progress ORDER BY start, t.lane" },
 		[ROWS_SLOW] = { fill_slow, "SELECT lane, at_ns, end_ns, NULL FROM slow_tick WHERE NOT in_progress ORDER BY at_ns, lane" },
 		[ROWS_GAPS] = { fill_gap, "SELECT lane, at_ns, at_ns, n FROM event WHERE kind = 'gap' ORDER BY at_ns, lane" },
 	};
