@@ -132,9 +132,11 @@ class Queries(RecordTest):
     def test_a_hostile_name_is_inert(self):
         loop = self.start([PYTHON, "-c", "import asyncio, os, sys\nopen('/proc/self/comm', 'w').write(%r)\nprint('ready', os.getpid(), flush=True)\n"
                            "async def main():\n for _ in range(400): await asyncio.sleep(0.01)\nasyncio.run(main())" % HOSTILE], READY)
-        recorder = self.record("-p", loop.pid, "--ticks")
+        recorder = self.record("-p", loop.pid, "--ticks", "--no-slow")
         until(lambda: (self.intervals() or 0) >= 2, 30, "two intervals")
         self.assertEqual(recorder.stop(signal.SIGINT, timeout=30), 0, recorder.errors)
+        folded = report(self.path, "-o", "folded")
+        self.assertEqual((folded.returncode, folded.stdout, len(folded.stderr.splitlines())), (0, b"", 1), "nothing to fold, and that is said")
         self.assertIn(HOSTILE, {o["comm"] for o in objects(self.path) if o["type"] == "loop"})
         page = report(self.path, "-o", "html").stdout.decode()
         self.assertNotIn("<img", page)

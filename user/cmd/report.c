@@ -11,6 +11,7 @@
 #include "cmd/report_progress.h"
 #include "cmd/report_select.h"
 #include "lib/options.h"
+#include "lib/text.h"
 #include "model/loop_filter.h"
 #include "model/slow_sums.h"
 #include "sink/diff.h"
@@ -77,6 +78,7 @@ struct replay {
 	struct sink *sink;
 	struct slow_sums *sums;
 	bool part; /* of its time only */
+	bool folded; /* every slow tick is summed up, whether or not its live command does that */
 	uint64_t handed_on;
 	struct fault *f;
 };
@@ -93,7 +95,7 @@ static int on_interval(void *arg, uint32_t source, const struct interval *iv)
 static int on_slow_tick(void *arg, uint32_t source, const struct slow_tick *t)
 {
 	struct replay *p = arg;
-	int err = recording_has_summary(p->r, source) ? slow_sums_add(p->sums, t) : 0;
+	int err = p->folded || recording_has_summary(p->r, source) ? slow_sums_add(p->sums, t) : 0;
 
 	p->handed_on++;
 	return err ? fault(p->f, err, EXIT_FAILED, "out of memory") : sink_slow_tick(p->sink, t, p->f);
@@ -118,6 +120,30 @@ static bool has_summary(const struct recording *r)
 	return false;
 }
 
+/* Of the whole machine's loops ticks are not known; boards always tell. */
+static bool looked_for_slow(const struct recording *r)
+{
+	size_t n;
+	const struct recording_source *s = recording_source_list(r, &n);
+	bool boards = false;
+
+	for (size_t i = 0; i < n; i++)
+		boards |= s[i].kind == SOURCE_SERIAL;
+	return recording_facts(r)->slow_ns >= 0 && (boards || has_summary(r));
+}
+
+/* Nothing at all would look like a report that failed. */
+static void say_nothing_is_slow(const struct recording *r)
+{
+	char text[TEXT_DURATION_SIZE];
+
+	if (!looked_for_slow(r))
+		fputs("loopscope: no stacks to fold: slow ticks were not looked for; record with -p or -n, and without --no-slow\n", stderr);
+	else
+		fprintf(stderr, "loopscope: no stacks to fold: no tick that ended here took %s or longer; record with a smaller --slow\n",
+			text_duration_exact(text, sizeof(text), (uint64_t)recording_facts(r)->slow_ns));
+}
+
 static int replay(struct replay *p, const struct recording_select *s)
 {
 	const struct recording_replay to = { on_interval, on_slow_tick, on_event, p };
@@ -126,12 +152,15 @@ static int replay(struct replay *p, const struct recording_select *s)
 
 	if (!err && p->part && !p->handed_on)
 		err = fault(p->f, -ERANGE, EXIT_FAILED, "nothing was reported in just that time; give a longer stretch");
-	if (err || !has_summary(p->r))
+	if (err || !(p->folded || has_summary(p->r)))
 		return err;
 	sum = (struct slow_summary){ .ticks = slow_sums_ticks(p->sums), .us = slow_sums_us(p->sums),
 				     .held_back = slow_sums_held_back(p->sums) };
 	sum.causes = slow_sums_list(p->sums, &sum.n_causes);
-	return sink_slow_summary(p->sink, &sum, p->f);
+	err = sink_slow_summary(p->sink, &sum, p->f);
+	if (!err && p->folded && !sum.n_causes)
+		say_nothing_is_slow(p->r);
+	return err;
 }
 
 static int open_sink(const struct report_config *c, struct sink **ret, struct fault *f)
@@ -145,7 +174,7 @@ static int open_sink(const struct report_config *c, struct sink **ret, struct fa
 
 static int report_in_order(const struct report_config *c, struct recording *r, const struct recording_select *s, struct fault *f)
 {
-	struct replay p = { .r = r, .part = c->wishes.from || c->wishes.to, .f = f };
+	struct replay p = { .r = r, .part = c->wishes.from || c->wishes.to, .folded = c->format == REPORT_FOLDED, .f = f };
 	int err = open_sink(c, &p.sink, f);
 
 	if (!err && slow_sums_new(&p.sums))
