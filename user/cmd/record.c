@@ -40,7 +40,7 @@ static const struct opt_spec specs[] = {
 	{ 'i', "interval", OPT_DURATION, AT(interval_ns), "TIME", "time between two records of a loop (default 1s)", NULL, 0, 100000000, 0 },
 	{ 'd', "duration", OPT_DURATION, AT(duration_ns), "TIME", "end after that time", NULL, 0, 10000000, 0 },
 	{ 't', "ticks", OPT_FLAG, AT(ticks), NULL,
-	  "also every single tick and IO wait, and all that boards tell: what the time line shows. Some 5 bytes each; needs -p, -n, a command or a "
+	  "also every single tick and IO wait, and all that boards tell: what the time line shows. 2 to 6 bytes a tick; needs -p, -n, a command or a "
 	  "board", NULL, 0, 0, 0 },
 	{ 0, "max-size", OPT_STRING, AT(max_size), "SIZE",
 	  "keep the newest: the file and its journal together stay below that, as in 64M or 1.5G", .check = check_size },
