@@ -13,12 +13,12 @@ import sys
 import serial_frames as sf
 import test_boards
 import test_firmware
+from board_line import Line
 from exported import ExportTest, promtool_check
 from harness import LOOPERS, READY, ROOT, until
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "micropython"))
 import boards  # noqa: E402 # pylint: disable=wrong-import-position
-import frames  # noqa: E402 # pylint: disable=wrong-import-position
 import test_micropython  # noqa: E402 # pylint: disable=wrong-import-position
 
 SECONDS = 60               # how long a busy machine may take for anything
@@ -27,58 +27,12 @@ MARGIN = 0.01
 CLOCK_S = 0.001            # beyond what is said of the offset's error and of the drift
 
 
-class Line:
-    """A board's line to the daemon, carried by us and decoded on the way. board: its end, once there is one."""
-
-    def __init__(self, test, name):
-        self.test, self.name, self.pty = test, name, sf.Pty()
-        test.addCleanup(self.pty.close)
-        self.stream, self.read, self.board, self.cable = frames.Stream(), 0, None, None
-
-    def connect(self, board):
-        self.board, self.cable = board, sf.Cable(board, self.pty.master)
-        self.test.addCleanup(self.cable.close)
-
-    def pump(self):
-        """.stream, with all that has come."""
-        pieces = self.cable.pieces[self.board]
-        while self.read < len(pieces):
-            self.stream.feed(pieces[self.read][1], pieces[self.read][0])
-            self.read += 1
-        return self.stream
-
-    def last_totals(self):
-        """(name, instance) -> the fields of its last TOTALS."""
-        names = self.stream.names()[0]
-        return {names[f["id"]]: f for _, _, _, f in self.stream.of("TOTALS") if f["id"] in names}
-
-    def asked(self):
-        """nonce -> when the question was there to be carried."""
-        found, ends, at = {}, [], 0
-        for when, data in self.cable.pieces[self.pty.master]:
-            at += len(data)
-            ends.append((at, when))
-        for m in re.finditer(rb"~t(\d+)\n", self.cable.bytes[self.pty.master]):
-            found[int(m.group(1))] = next(when for end, when in ends if end >= m.end())
-        return found
-
-    def offset(self):
-        """Between which two values the true offset lies, by all exchanges."""
-        sync = self.stream.of("SYNC")[0][3]
-        mask, asked = (1 << sync["bits"]) - 1, self.asked()
-
-        def seconds(ticks):
-            return (self.stream.first_t0 + ((ticks - self.stream.first_t0) & mask)) / sync["hz"]
-        answers = [(arrival, f) for arrival, _, _, f in self.stream.of("TIME")]
-        return (max(asked[f["nonce"]] - seconds(f["rx"]) for _, f in answers), min(arrival - seconds(f["tx"]) for arrival, f in answers))
-
-
 class ExportBoards(ExportTest):
     def test_two_boards_and_the_hosts_loops_on_one_page(self):
         test_firmware.Firmware.setUpClass()
         unix = boards.Unix(test_micropython.firmware("unix"))
         ticker = self.start([os.path.join(LOOPERS, "ticker"), "-k", "uniform", "-p", "5ms", "-d", "2s"], READY, stdin=subprocess.PIPE)
-        cortex_line, python_line, fast = Line(self, "cortex"), Line(self, "python"), sf.Pty()
+        cortex_line, python_line, fast = Line(self.addCleanup, "cortex"), Line(self.addCleanup, "python"), sf.Pty()
         self.addCleanup(fast.close)
         export = self.export("-p", ticker.pid, "--budget", "100%", "-i", "200ms", "--serial", "cortex=" + cortex_line.pty.path,
                              "--serial", "python=" + python_line.pty.path, "--serial", "fast=" + fast.path)
