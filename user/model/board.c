@@ -181,6 +181,7 @@ static void reset(struct board *b, const struct board_event *ev)
 	board_tasks_forget(b);
 	carry_sums(b);
 	b->depth = 0;
+	b->interrupts.n = 0;
 	b->name[0] = 0;
 	b->any = true;
 	b->now = b->interval_t = ev->t;

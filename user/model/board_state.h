@@ -55,6 +55,15 @@ struct isr_frame {
 	uint64_t start, net;
 };
 
+/* Outermost interrupts that ended, the latest ones: they lie within steps and sleeps of which only the net length is told. */
+#define BOARD_INTERRUPTS 256
+struct interrupts {
+	struct {
+		uint64_t start, end;
+	} last[BOARD_INTERRUPTS];
+	uint64_t n; /* ever: the latest is at (n - 1) % BOARD_INTERRUPTS */
+};
+
 struct sync_sums {
 	uint64_t busy, idle, isr, arrival_ns;
 };
@@ -74,6 +83,7 @@ struct board {
 	uint64_t cur_start, cur_net;
 	struct isr_frame isr[BOARD_ISR_DEPTH];
 	unsigned depth;
+	struct interrupts interrupts;
 	bool isr_since_switch;
 	bool switched;   /* this session's stream has switches */
 	bool idle_known; /* ... or tellings of idle */
@@ -147,6 +157,8 @@ void board_step(struct board *b, struct task *t, uint64_t start, uint64_t end, u
 /* board_switch.c */
 void board_switch_event(struct board *b, const struct board_event *ev);
 void board_leave(struct board *b, bool clean); /* what had the CPU ends now */
+/* Where what ends now began, if it took so long without the interrupts. Of more of them than are remembered some are not known of. */
+uint64_t board_began(const struct board *b, uint64_t net);
 void board_fall_asleep(struct board *b, uint64_t t);
 void board_wake_up(struct board *b, uint64_t t);
 void board_task_turned_idle(struct board *b, struct task *t);

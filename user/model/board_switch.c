@@ -133,6 +133,29 @@ static void isr_in(struct board *b, uint32_t id)
 	b->isr[b->depth++] = (struct isr_frame){ .task = board_task(b, BOARD_ISR, id), .id = id, .start = b->now };
 }
 
+static void interrupted(struct board *b, uint64_t start)
+{
+	struct interrupts *i = &b->interrupts;
+
+	i->last[i->n % BOARD_INTERRUPTS].start = start;
+	i->last[i->n++ % BOARD_INTERRUPTS].end = b->now;
+}
+
+uint64_t board_began(const struct board *b, uint64_t net)
+{
+	const struct interrupts *i = &b->interrupts;
+	uint64_t began = b->now > net ? b->now - net : 0;
+
+	for (uint64_t n = i->n; n > 0 && i->n - n < BOARD_INTERRUPTS; n--) {
+		uint64_t start = i->last[(n - 1) % BOARD_INTERRUPTS].start, end = i->last[(n - 1) % BOARD_INTERRUPTS].end;
+
+		if (end <= began)
+			break;
+		began = began > end - start ? began - (end - start) : 0;
+	}
+	return began;
+}
+
 static void isr_out(struct board *b)
 {
 	struct isr_frame *f;
@@ -146,6 +169,8 @@ static void isr_out(struct board *b)
 		f->task->last_t = b->now;
 		board_step(b, f->task, f->start, b->now, f->net, true);
 	}
+	if (b->depth == 0)
+		interrupted(b, f->start);
 	if (b->depth == 0 && b->cur_idle && !b->sched)
 		board_fall_asleep(b, b->now);
 }

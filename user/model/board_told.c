@@ -22,7 +22,6 @@ static struct task *told_task(struct board *b, uint32_t id)
 	return t ? t : board_task(b, BOARD_TASK, id);
 }
 
-/* Where what ends now, and took so long, began. */
 static uint64_t before_now(const struct board *b, uint64_t ticks)
 {
 	return b->now > ticks ? b->now - ticks : 0;
@@ -34,26 +33,28 @@ static uint64_t beyond_totals(const struct board *b, const struct task *t, uint6
 {
 	if (t->in_totals)
 		return ticks > t->in_totals ? ticks - t->in_totals : 0;
-	return t->has_totals && before_now(b, ticks) < t->totals.t ? 0 : ticks;
+	return t->has_totals && board_began(b, ticks) < t->totals.t ? 0 : ticks;
 }
 
 static void run(struct board *b, const struct board_event *ev)
 {
 	struct task *t = told_task(b, ev->id);
-	uint64_t ticks = ev->u.run.ticks;
+	uint64_t ticks = ev->u.run.ticks, began = board_began(b, ticks);
 
 	if (!t)
 		return;
+	if (t->open && t->open_t < began) /* told while it ran: exact, however often it was interrupted */
+		began = t->open_t;
 	t->told = true;
 	t->busy += ticks;
 	t->since.busy += beyond_totals(b, t, ticks);
 	t->in_totals = 0;
-	board_step(b, t, before_now(b, ticks), b->now, ticks, true);
+	board_step(b, t, began, b->now, ticks, true);
 }
 
 static void slept(struct board *b, const struct board_event *ev)
 {
-	uint64_t ticks = ev->u.slept.ticks, begin = before_now(b, ticks);
+	uint64_t ticks = ev->u.slept.ticks, begin = board_began(b, ticks);
 
 	b->idle_known = true;
 	b->sum.slept += ticks;
