@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "cmd/process_ends.h"
 #include "cmd/processes.h"
@@ -33,8 +34,7 @@ static const struct opt_spec specs[] = {
 	{ 'c', "count", OPT_COUNT, offsetof(struct attach_config, count), "N", "end after N reports", NULL, ENDS_BY, 1, 0 },
 	{ 'd', "duration", OPT_DURATION, offsetof(struct attach_config, duration_ns), "TIME", "end after that time", NULL,
 	  ENDS_BY, 10000000, 0 },
-	{ 's', "sort", OPT_CHOICE, offsetof(struct attach_config, sort), "KEY",
-	  "order within a report, largest first (default load)", observe_sorts, 0, 0, 0 },
+	OPTION_SORT(offsetof(struct attach_config, sort)),
 	{ 'e', "edges", OPT_CHOICE, offsetof(struct attach_config, edges), "KIND",
 	  "how the beginning and end of each IO wait are found (default auto: the cheapest that works here).\n"
 	  "  sched       from the scheduler alone: no ticks, nothing is added to any system call\n"
@@ -52,14 +52,11 @@ static const struct opt_spec specs[] = {
 	{ 0, "phases", OPT_FLAG, offsetof(struct attach_config, phases), NULL,
 	  "split what ticks are spent on by the runtime's phases (timers, polling, callbacks), where its functions have symbols: a "
 	  "breakpoint at each; within --budget", NULL, 0, 0, 0 },
-	{ 'a', "all", OPT_FLAG, offsetof(struct attach_config, all), NULL,
-	  "also threads that waited for IO but are not known to be loops", NULL, 0, 0, 0 },
+	OPTION_ALL(offsetof(struct attach_config, all)),
 	{ 'o', "output", OPT_CHOICE, offsetof(struct attach_config, format), "FORMAT",
 	  "table for people (default); json for programs: one object a line; folded: where slow ticks spent their time, as "
 	  "stacks for flame graph tools, at the end", observe_tick_formats, 0, 0, 0 },
-	{ 0, "columns", OPT_STRING, offsetof(struct attach_config, columns), "LIST",
-	  "columns of the table: names, separated by commas; +NAME adds to the default; all. "
-	  "'--columns help' lists them", NULL, 0, 0, 0 },
+	OPTION_COLUMNS(offsetof(struct attach_config, columns)),
 	{ 0 },
 };
 

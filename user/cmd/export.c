@@ -9,15 +9,15 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "lib/cleanup.h"
 #include "lib/options_file.h"
-#include "model/loop_filter.h"
 #include "sink/otlp.h"
 #include "sink/output.h"
 #include "source/kernel_edges.h"
+#include "source/serial_port.h"
 
-#define BAUD_MAX 20000000u
 #define MAX_LOOPS 65536
 
 enum { SLOW = 1 };
@@ -37,10 +37,8 @@ static const struct opt_spec specs[] = {
 	{ 'p', "pid", OPT_PIDS, AT(pids), "PID", "export only this process, with its ticks measured", NULL, 0, 0, 0 },
 	{ 'n', "name", OPT_STRINGS, AT(names), "NAME",
 	  "export only processes of that name, those that start later too, with their ticks measured; * and ? are wildcards", NULL, 0, 0, 0 },
-	{ 0, "include", OPT_STRINGS, AT(include), "WHAT=PATTERN",
-	  "only loops that match this: comm=, thread=, cgroup= or runtime= and a shell's pattern, in which * also stands for slashes; of "
-	  "several, one has to match", .check = loop_filter_check },
-	{ 0, "exclude", OPT_STRINGS, AT(exclude), "WHAT=PATTERN", "no loops that match this, written likewise", .check = loop_filter_check },
+	OPTION_INCLUDE(AT(include)),
+	OPTION_EXCLUDE(AT(exclude)),
 	{ 0, "max-loops", OPT_COUNT, AT(max_loops), "N",
 	  "series for at most so many groups of loops (default 2000); what is beyond is summed up in one, overflow=\"true\"", NULL, 0, 1, MAX_LOOPS },
 	{ 0, "pid-label", OPT_FLAG, AT(pid_label), NULL,
@@ -55,7 +53,7 @@ static const struct opt_spec specs[] = {
 	  "no limit", NULL, 0, 0, 0 },
 	{ 0, "serial", OPT_STRINGS, AT(boards), "PORT",
 	  "also a board's loop and tasks, from the trace that it sends: PORT, or NAME=PORT (else it is board0, board1, ...)", NULL, 0, 0, 0 },
-	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial ports (default 115200)", NULL, 0, 1, BAUD_MAX },
+	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial ports (default 115200)", NULL, 0, 1, SERIAL_BAUD_MAX },
 	{ 0, "textfile", OPT_STRING, AT(textfile), "DIR",
 	  "also write the metrics to DIR/loopscope.prom, replaced as a whole, for node_exporter's textfile collector" },
 	{ 0, "otlp", OPT_STRING, AT(otlp), "URL",

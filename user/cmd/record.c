@@ -10,14 +10,14 @@
 
 #include "cmd/child.h"
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "lib/cleanup.h"
 #include "lib/parse.h"
-#include "model/loop_filter.h"
 #include "sink/database.h"
 #include "source/kernel_edges.h"
+#include "source/serial_port.h"
 
-#define BAUD_MAX 20000000u
 
 enum { SLOW = 1, PLACE = 2 };
 
@@ -54,15 +54,13 @@ static const struct opt_spec specs[] = {
 	{ 0, "budget", OPT_SHARE, AT(budget), "SHARE",
 	  "share of a loop's time that measuring its edges may cost (default 2%, with --ticks 10%): beyond it, fall back to sched and try again later; "
 	  "100% is no limit", NULL, 0, 0, 0 },
-	{ 0, "include", OPT_STRINGS, AT(include), "WHAT=PATTERN",
-	  "only loops that match this: comm=, thread=, cgroup= or runtime= and a shell's pattern, in which * also stands for slashes; of "
-	  "several, one has to match", .check = loop_filter_check },
-	{ 0, "exclude", OPT_STRINGS, AT(exclude), "WHAT=PATTERN", "no loops that match this, written likewise", .check = loop_filter_check },
-	{ 'a', "all", OPT_FLAG, AT(all), NULL, "also threads that waited for IO but are not known to be loops", NULL, 0, 0, 0 },
-	{ 's', "sort", OPT_CHOICE, AT(sort), "KEY", "order within an interval, largest first (default load)", observe_sorts, 0, 0, 0 },
+	OPTION_INCLUDE(AT(include)),
+	OPTION_EXCLUDE(AT(exclude)),
+	OPTION_ALL(AT(all)),
+	OPTION_SORT(AT(sort)),
 	{ 0, "serial", OPT_STRINGS, AT(boards), "PORT",
 	  "also a board's loop and tasks, from the trace that it sends: PORT, or NAME=PORT (else it is board0, board1, ...)", NULL, 0, 0, 0 },
-	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial ports (default 115200)", NULL, 0, 1, BAUD_MAX },
+	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial ports (default 115200)", NULL, 0, 1, SERIAL_BAUD_MAX },
 	{ 0, "no-kernel", OPT_FLAG, AT(no_kernel), NULL, "boards only: needs no privileges", NULL, 0, 0, 0 },
 	{ 'q', "quiet", OPT_FLAG, AT(quiet), NULL, "say nothing while recording", NULL, 0, 0, 0 },
 	{ 0 },

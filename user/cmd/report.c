@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "cmd/report_progress.h"
 #include "cmd/report_select.h"
 #include "lib/options.h"
 #include "lib/text.h"
-#include "model/loop_filter.h"
 #include "model/slow_sums.h"
 #include "sink/diff.h"
 #include "sink/html.h"
@@ -46,16 +46,12 @@ static const struct opt_spec specs[] = {
 	{ 'p', "pid", OPT_PIDS, AT(wishes.pids), "PID", "only loops of this process", NULL, 0, 0, 0 },
 	{ 'n', "name", OPT_STRINGS, AT(wishes.names), "NAME", "only loops of processes, or boards, of that name; * and ? are wildcards", NULL, 0,
 	  0, 0 },
-	{ 0, "include", OPT_STRINGS, AT(wishes.include), "WHAT=PATTERN",
-	  "only loops that match this: comm=, thread=, cgroup= or runtime= and a shell's pattern, in which * also stands for slashes; of "
-	  "several, one has to match", .check = loop_filter_check },
-	{ 0, "exclude", OPT_STRINGS, AT(wishes.exclude), "WHAT=PATTERN", "no loops that match this, written likewise",
-	  .check = loop_filter_check },
+	OPTION_INCLUDE(AT(wishes.include)),
+	OPTION_EXCLUDE(AT(wishes.exclude)),
 	{ 0, "diff", OPT_STRING, AT(other), "OTHER",
 	  "what differs in the recording OTHER, made after a change, by more than either varies in itself: load, ticks, where slow ones spent "
 	  "their time", NULL, 0, 0, 0 },
-	{ 0, "columns", OPT_STRING, AT(columns), "LIST",
-	  "columns of the table: names, separated by commas; +NAME adds to the default; all. '--columns help' lists them", NULL, 0, 0, 0 },
+	OPTION_COLUMNS(AT(columns)),
 	{ 0 },
 };
 

@@ -9,6 +9,7 @@
 
 #include "cmd/child.h"
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "lib/cleanup.h"
 #include "lib/options.h"
@@ -23,18 +24,13 @@ struct run_config {
 static const struct opt_spec specs[] = {
 	{ 'i', "interval", OPT_DURATION, offsetof(struct run_config, interval_ns), "TIME",
 	  "time between reports (default: one report, when the command ends)", NULL, 0, 10000000, 0 },
-	{ 's', "sort", OPT_CHOICE, offsetof(struct run_config, sort), "KEY",
-	  "order within a report, largest first (default load)", observe_sorts, 0, 0, 0 },
-	{ 'a', "all", OPT_FLAG, offsetof(struct run_config, all), NULL,
-	  "also threads that waited for IO but are not known to be loops", NULL, 0, 0, 0 },
-	{ 'o', "output", OPT_CHOICE, offsetof(struct run_config, format), "FORMAT",
-	  "table for people (default), json for programs: one object a line", observe_formats, 0, 0, 0 },
+	OPTION_SORT(offsetof(struct run_config, sort)),
+	OPTION_ALL(offsetof(struct run_config, all)),
+	OPTION_OUTPUT(offsetof(struct run_config, format)),
 	{ 'r', "report", OPT_STRING, offsetof(struct run_config, report), "FILE",
 	  "write the report there and leave the command its stdout; without it the report has stdout to itself, and "
 	  "what the command prints goes to stderr", NULL, 0, 0, 0 },
-	{ 0, "columns", OPT_STRING, offsetof(struct run_config, columns), "LIST",
-	  "columns of the table: names, separated by commas; +NAME adds to the default; all. "
-	  "'--columns help' lists them", NULL, 0, 0, 0 },
+	OPTION_COLUMNS(offsetof(struct run_config, columns)),
 	{ 0 },
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "lib/options.h"
 #include "model/loop_filter.h"
@@ -20,20 +21,12 @@ struct scan_config {
 static const struct opt_spec specs[] = {
 	{ 'd', "duration", OPT_DURATION, offsetof(struct scan_config, duration_ns), "TIME",
 	  "how long to watch (default 5s)", NULL, 0, 10000000, 0 },
-	{ 's', "sort", OPT_CHOICE, offsetof(struct scan_config, sort), "KEY", "order, largest first (default load)",
-	  observe_sorts, 0, 0, 0 },
-	{ 'a', "all", OPT_FLAG, offsetof(struct scan_config, all), NULL,
-	  "also threads that waited for IO but are not known to be loops", NULL, 0, 0, 0 },
-	{ 'o', "output", OPT_CHOICE, offsetof(struct scan_config, format), "FORMAT",
-	  "table for people (default), json for programs: one object a line", observe_formats, 0, 0, 0 },
-	{ 0, "columns", OPT_STRING, offsetof(struct scan_config, columns), "LIST",
-	  "columns of the table: names, separated by commas; +NAME adds to the default; all. "
-	  "'--columns help' lists them", NULL, 0, 0, 0 },
-	{ 0, "include", OPT_STRINGS, offsetof(struct scan_config, include), "WHAT=PATTERN",
-	  "only loops that match this: comm=, thread=, cgroup= or runtime= and a shell's pattern, in which * also stands for slashes; of "
-	  "several, one has to match", .check = loop_filter_check },
-	{ 0, "exclude", OPT_STRINGS, offsetof(struct scan_config, exclude), "WHAT=PATTERN", "no loops that match this, written likewise",
-	  .check = loop_filter_check },
+	OPTION_SORT(offsetof(struct scan_config, sort)),
+	OPTION_ALL(offsetof(struct scan_config, all)),
+	OPTION_OUTPUT(offsetof(struct scan_config, format)),
+	OPTION_COLUMNS(offsetof(struct scan_config, columns)),
+	OPTION_INCLUDE(offsetof(struct scan_config, include)),
+	OPTION_EXCLUDE(offsetof(struct scan_config, exclude)),
 	{ 0 },
 };
 

@@ -8,13 +8,14 @@
 
 #include "cmd/board_watch.h"
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "lib/cleanup.h"
 #include "lib/now.h"
 #include "lib/options.h"
 #include "lib/text.h"
+#include "source/serial_port.h"
 
-#define BAUD_MAX 20000000u
 #define CONSOLE_PIECE SERIAL_DETECT_MAX /* no decoder passes on more at once */
 
 struct serial_config {
@@ -32,7 +33,7 @@ static const struct opt_spec specs[] = {
 	{ 0, "protocol", OPT_CHOICE, AT(protocol), "NAME",
 	  "what the board speaks (default auto: recognised by its bytes). A board that waits for its host to begin has to be named",
 	  serial_protocol_names, 0, 0, 0 },
-	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial port, any number (default 115200)", NULL, 0, 1, BAUD_MAX },
+	{ 'b', "baud", OPT_COUNT, AT(baud), "RATE", "of the serial port, any number (default 115200)", NULL, 0, 1, SERIAL_BAUD_MAX },
 	{ 0, "reset", OPT_FLAG, AT(reset), NULL, "reset the board by DTR and RTS; otherwise opening the port does not touch it", NULL,
 	  0, 0, 0 },
 	{ 0, "listen", OPT_FLAG, AT(listen), NULL, "send the board nothing at all", NULL, 0, 0, 0 },
@@ -53,8 +54,7 @@ static const struct opt_spec specs[] = {
 	{ 0, "sync", OPT_DURATION, AT(sync_ns), "TIME", "ask it for its clock so often (default 1s), to compare it with ours", NULL, 0,
 	  10000000, 0 },
 	{ 0, "name", OPT_STRING, AT(name), "NAME", "what the loop is called in the report (default board0)", NULL, 0, 0, 0 },
-	{ 'o', "output", OPT_CHOICE, AT(format), "FORMAT", "table for people (default); json for programs: one object a line",
-	  observe_formats, 0, 0, 0 },
+	OPTION_OUTPUT(AT(format)),
 	{ 0, "columns", OPT_STRING, AT(columns), "LIST",
 	  "columns of the loop's row: names, separated by commas; +NAME adds to the default; all. '--columns help' lists them", NULL, 0,
 	  0, 0 },

@@ -25,10 +25,11 @@
 #include "lib/fault.h"
 
 #define SERIAL_BAUD_DEFAULT 115200u
+#define SERIAL_BAUD_MAX 20000000u
 
 struct serial_port_options {
 	const char *where;     /* as above; copied */
-	unsigned baud;         /* 1 to 20,000,000; 0: SERIAL_BAUD_DEFAULT; serial ports only */
+	unsigned baud;         /* 1 to SERIAL_BAUD_MAX; 0: SERIAL_BAUD_DEFAULT; serial ports only */
 	bool reset;            /* reset the board on purpose, by DTR and RTS; serial ports only */
 	const char *by_id;     /* directory of stable names; NULL: /dev/serial/by-id; borrowed */
 	/* Not NULL: a serial port that is not there or in use, and a server that does not answer, are opened as away, and

@@ -10,7 +10,8 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-#define BAUD_MAX 20000000u
+#include "source/serial_port.h"
+
 #define PULSE_NS 100000000
 #define SETTLE_NS 50000000
 
@@ -84,8 +85,8 @@ int serial_tty_take(int fd, const char *path, unsigned baud, struct serial_tty *
 	struct serial_tty t = { 0 };
 	int err;
 
-	if (baud == 0 || baud > BAUD_MAX)
-		return fault(f, -ERANGE, EXIT_USAGE, "%u baud: 1 to %u are possible", baud, BAUD_MAX);
+	if (baud == 0 || baud > SERIAL_BAUD_MAX)
+		return fault(f, -ERANGE, EXIT_USAGE, "%u baud: 1 to %u are possible", baud, SERIAL_BAUD_MAX);
 	err = make_exclusive(fd, path, f);
 	if (err == 0)
 		err = make_raw(fd, path, baud, &t, f);
