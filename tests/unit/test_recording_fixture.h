@@ -6,6 +6,8 @@
 #ifndef LOOPSCOPE_TEST_RECORDING_FIXTURE_H
 #define LOOPSCOPE_TEST_RECORDING_FIXTURE_H
 
+#include <errno.h>
+
 #include "model/recording.h"
 #include "test_sink_fixture.h"
 
@@ -198,6 +200,45 @@ static inline void fixture_view_init(struct fixture_view *w)
 	w->spans[8].value = 21;
 	w->spans[9].value = 5;
 	fixture_records(w);
+}
+
+/* Its spans are those that visit tells. */
+static inline void fixture_spans_by(struct fixture_view *w, struct recording_ops *ops,
+				    int (*visit)(struct recording_view *v, const struct recording_select *s, timeline_span_fn fn, void *arg,
+						 struct fault *f))
+{
+	*ops = *w->view.ops;
+	ops->spans = visit;
+	w->view.ops = ops;
+}
+
+typedef int (*fixture_write_fn)(struct recording_view *v, const struct recording_select *s, FILE *out, struct fault *f);
+
+/* s NULL: all of it. What goes wrong is said, but for an interruption and a reader that is gone. capture_free() afterwards. */
+static inline int fixture_written(fixture_write_fn write, struct fixture_view *w, const struct recording_select *s, struct capture *c)
+{
+	static const struct recording_select all = RECORDING_ALL;
+	struct fault f = { 0 };
+	int err;
+
+	capture_open(c);
+	err = write(&w->view, s ? s : &all, c->out, &f);
+	fflush(c->out);
+	cr_assert(err == 0 || err == -EINTR || err == -EPIPE || f.text[0]);
+	return err;
+}
+
+static inline void fixture_full_disk(fixture_write_fn write)
+{
+	static const struct recording_select all = RECORDING_ALL;
+	static struct fixture_view w;
+	struct fault f = { 0 };
+	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
+
+	fixture_view_init(&w);
+	cr_assert_not_null(full);
+	cr_assert_eq(write(&w.view, &all, full, &f), -ENOSPC);
+	cr_assert(strstr(f.text, "free some space"));
 }
 
 #endif

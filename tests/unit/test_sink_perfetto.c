@@ -202,15 +202,7 @@ static void read_trace(const struct capture *c, struct reading *r)
 
 static int trace(struct fixture_view *w, const struct recording_select *s, struct capture *c)
 {
-	static const struct recording_select all = RECORDING_ALL;
-	struct fault f = { 0 };
-	int err;
-
-	capture_open(c);
-	err = perfetto_write(&w->view, s ? s : &all, c->out, &f);
-	fflush(c->out);
-	cr_assert(err == 0 || err == -EINTR || f.text[0]);
-	return err;
+	return fixture_written(perfetto_write, w, s, c);
 }
 
 /* Bytes for the published definitions to be tried on, and as text what a reader sees. */
@@ -424,9 +416,7 @@ Test(sink_perfetto, an_interrupted_one_is_whole)
 	struct capture c;
 
 	fixture_view_init(&w);
-	ops = *w.view.ops;
-	ops.spans = interrupted;
-	w.view.ops = &ops;
+	fixture_spans_by(&w, &ops, interrupted);
 	cr_assert_eq(trace(&w, NULL, &c), -EINTR);
 	read_trace(&c, &r);
 	cr_assert_not_null(strstr(r.log, "400 log -log\n"));
@@ -435,15 +425,7 @@ Test(sink_perfetto, an_interrupted_one_is_whole)
 
 Test(sink_perfetto, a_full_disk_is_said)
 {
-	static struct fixture_view w;
-	static const struct recording_select all = RECORDING_ALL;
-	struct fault f = { 0 };
-	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
-
-	fixture_view_init(&w);
-	cr_assert_not_null(full);
-	cr_assert_eq(perfetto_write(&w.view, &all, full, &f), -ENOSPC);
-	cr_assert(strstr(f.text, "free some space"));
+	fixture_full_disk(perfetto_write);
 }
 
 static int backwards(struct recording_view *v, const struct recording_select *s, timeline_span_fn fn, void *arg, struct fault *f)
@@ -461,9 +443,7 @@ Test(sink_perfetto, a_time_line_out_of_order_is_an_error)
 	struct capture c;
 
 	fixture_view_init(&w);
-	ops = *w.view.ops;
-	ops.spans = backwards;
-	w.view.ops = &ops;
+	fixture_spans_by(&w, &ops, backwards);
 	cr_assert_eq(trace(&w, NULL, &c), -EINVAL);
 	capture_free(&c);
 }

@@ -90,15 +90,7 @@ static void read_vcd(const char *text, struct reading *r)
 
 static int dump(struct fixture_view *w, const struct recording_select *s, struct capture *c)
 {
-	static const struct recording_select all = RECORDING_ALL;
-	struct fault f = { 0 };
-	int err;
-
-	capture_open(c);
-	err = vcd_write(&w->view, s ? s : &all, c->out, &f);
-	fflush(c->out);
-	cr_assert(err == 0 || err == -EINTR || f.text[0] || err == -EPIPE);
-	return err;
+	return fixture_written(vcd_write, w, s, c);
 }
 
 static void bare_view(struct fixture_view *w)
@@ -288,15 +280,7 @@ Test(sink_vcd, nothing_is_a_file_too)
 
 Test(sink_vcd, a_full_disk_is_said)
 {
-	static struct fixture_view w;
-	static const struct recording_select all = RECORDING_ALL;
-	struct fault f = { 0 };
-	_cleanup_fclose_ FILE *full = fopen("/dev/full", "w");
-
-	fixture_view_init(&w);
-	cr_assert_not_null(full);
-	cr_assert_eq(vcd_write(&w.view, &all, full, &f), -ENOSPC);
-	cr_assert(strstr(f.text, "free some space"));
+	fixture_full_disk(vcd_write);
 }
 
 static int whole_visits;
@@ -322,9 +306,7 @@ static void interrupt_at(int visit, struct reading *r)
 	struct capture c;
 
 	fixture_view_init(&w);
-	ops = *w.view.ops;
-	ops.spans = interrupted;
-	w.view.ops = &ops;
+	fixture_spans_by(&w, &ops, interrupted);
 	whole_visits = visit;
 	cr_assert_eq(dump(&w, NULL, &c), -EINTR);
 	read_vcd(c.text, r);
