@@ -4,7 +4,8 @@
 
 usage: docs.py      BUILD in the environment names the build directory; exit status 1 if something is missing
 
-  docs/loopscope.1   every command of `loopscope --help`, every option of `loopscope COMMAND --help`, and no other option
+  docs/loopscope.1   every command of `loopscope --help`, every option of `loopscope COMMAND --help` with the commands that have it, and
+                     no other option
   docs/METRICS.md    every metric of the golden file, and no other
   README.md          every command, every column of `--columns help`, every field of a line of JSON
 """
@@ -51,6 +52,15 @@ def manual_options(manual):
     return found
 
 
+def manual_commands(manual, known):
+    """{"--pid": the commands that its item says have it}; an option may have several items."""
+    found = {}
+    for item, listed in re.findall(r"^\.It (Fl .*)\n\.Pq (.*)$", manual, re.M):
+        for name in re.findall(r"Fl Fl (\w[\w-]*)", item):
+            found.setdefault("--" + name, set()).update(set(re.findall(r"\w+", listed)) & set(known))
+    return found
+
+
 def fields(value):
     """Every key of an object, also of those inside it."""
     if isinstance(value, dict):
@@ -67,9 +77,12 @@ def missing():
     known = commands()
     if not known:
         yield "loopscope --help lists no command: has its layout changed?"
-    all_options = set()
+    all_options, had_by = set(), {}
     for command in known:
-        all_options |= options(said(command, "--help"))
+        these = options(said(command, "--help"))
+        all_options |= these
+        for name in these - {"--help"}:
+            had_by.setdefault(name, set()).add(command)
         if not re.search(r"^\.Ss %s$" % command, manual, re.M):
             yield "docs/loopscope.1 has no section on the command %s" % command
         if "loopscope %s" % command not in readme:
@@ -78,6 +91,10 @@ def missing():
         yield "docs/loopscope.1 does not explain the option %s" % name
     for name in sorted(manual_options(manual) - all_options):
         yield "docs/loopscope.1 explains an option that no command has: %s" % name
+    listed = manual_commands(manual, known)
+    for name in sorted(n for n in had_by if n.startswith("--") and had_by[n] != listed.get(n)):
+        yield "docs/loopscope.1 says %s of %s, which is one of %s" % (
+            name, ", ".join(sorted(listed.get(name, []))) or "no command", ", ".join(sorted(had_by[name])))
     columns = re.findall(r"^  ([a-z][a-z0-9-]+) ", said("attach", "--columns", "help"), re.M)
     if not columns:
         yield "--columns help lists no column: has its layout changed?"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "cmd/command.h"
+#include "cmd/loop_options.h"
 #include "cmd/observe.h"
 #include "lib/cleanup.h"
 #include "lib/options.h"
@@ -17,8 +18,7 @@ struct doctor_config {
 };
 
 static const struct opt_spec specs[] = {
-	{ 'o', "output", OPT_CHOICE, offsetof(struct doctor_config, format), "FORMAT",
-	  "table for people (default), json for programs: one object a line", observe_formats, 0, 0, 0 },
+	OPTION_OUTPUT(offsetof(struct doctor_config, format)),
 	{ 0 },
 };
 
