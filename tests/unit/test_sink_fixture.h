@@ -10,10 +10,12 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "lib/cleanup.h"
 #include "model/record.h"
@@ -205,6 +207,17 @@ static inline void capture_free(struct capture *c)
 {
 	fclose(c->out);
 	free(c->text);
+}
+
+/* A pipe whose reader is gone. */
+static inline FILE *fixture_reader_gone(void)
+{
+	int fds[2];
+
+	signal(SIGPIPE, SIG_IGN);
+	cr_assert_eq(pipe(fds), 0);
+	close(fds[0]);
+	return fdopen(fds[1], "w");
 }
 
 /* Both are set for every test that prints: the time zone for TIME, and no wish of the caller's terminal. */

@@ -174,19 +174,27 @@ static int interval(struct replay *p)
 
 /* --- single ticks --- */
 
+/* Whose row it is, by its columns 1 and 2: lane and time. 1: it is wanted; 0: it is not. */
+static int whose(const struct replay *p, sqlite3_stmt *s, uint32_t *ret_lane, struct loop_id *ret_id, enum record_source *ret_source)
+{
+	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), ret_lane))
+		return rec_damaged(p->r, p->f);
+	if (!rec_wants(p->sel, *ret_lane) || !rec_within(p->sel, rec_row_time(s, 2)))
+		return 0;
+	*ret_id = p->r->lanes[*ret_lane].id;
+	*ret_source = p->r->sources[p->r->lanes[*ret_lane].source].pub.kind;
+	return 1;
+}
+
 static int slow_tick(struct replay *p)
 {
 	sqlite3_stmt *s = p->rows[ROW_SLOW_TICK];
 	struct slow_tick t = { 0 };
 	uint32_t lane;
-	int err;
+	int err = whose(p, s, &lane, &t.id, &t.source);
 
-	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
-		return rec_damaged(p->r, p->f);
-	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, rec_row_time(s, 2)))
-		return 0;
-	t.id = p->r->lanes[lane].id;
-	t.source = p->r->sources[p->r->lanes[lane].source].pub.kind;
+	if (err <= 0)
+		return err;
 	err = row_fault(p, rec_row_fields(s, 3, &slow_tick_fields, &t, &p->arena));
 	if (!err)
 		err = rec_read_causes(p->r, &p->lists, sqlite3_column_int64(s, 0), &t, &p->arena, p->f);
@@ -198,14 +206,10 @@ static int event(struct replay *p)
 	sqlite3_stmt *s = p->rows[ROW_EVENT];
 	struct loop_event e = { 0 };
 	uint32_t lane;
-	int err;
+	int err = whose(p, s, &lane, &e.id, &e.source);
 
-	if (!rec_lane_index(p->r, sqlite3_column_int64(s, 1), &lane))
-		return rec_damaged(p->r, p->f);
-	if (!rec_wants(p->sel, lane) || !rec_within(p->sel, rec_row_time(s, 2)))
-		return 0;
-	e.id = p->r->lanes[lane].id;
-	e.source = p->r->sources[p->r->lanes[lane].source].pub.kind;
+	if (err <= 0)
+		return err;
 	err = row_fault(p, rec_row_fields(s, 3, &event_fields, &e, &p->arena));
 	if (err)
 		return err;
