@@ -12,7 +12,7 @@ bench-programs: $(BENCH_PROGS) $(addprefix $(BENCH_OUT)/,clock.bpf.o empty.bpf.o
 
 $(BENCH_OUT)/attach: BENCH_LIBS := $(shell $(PKG_CONFIG) --libs libbpf 2>/dev/null)
 
-$(BENCH_PROGS): $(BENCH_OUT)/%: $(BENCH_DIR)/%.c
+$(BENCH_PROGS): $(BENCH_OUT)/%: $(BENCH_DIR)/%.c $(BENCH_DIR)/pin.h
 	$(call msg,CC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BENCH_CFLAGS) $< $(BENCH_LIBS) -o $@

@@ -9,7 +9,6 @@
 #include <err.h>
 #include <errno.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,22 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pin.h"
+
 static volatile sig_atomic_t over;
 
 static void on_alarm(int signo)
 {
 	(void)signo;
 	over = 1;
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		err(1, "sched_setaffinity to CPU %d", cpu);
 }
 
 /* False when the other end is gone or the time is over. */

@@ -11,7 +11,6 @@
  * phase  a function that does nothing, named in probes/waits.probe as one that begins a phase
  */
 #include <err.h>
-#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,8 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "pin.h"
 
 #define BATCH 200
 #define BATCHES_MAX 20000
@@ -83,16 +84,6 @@ static double measure(void (*once)(int), int ep)
 	}
 	qsort(batch, n, sizeof(batch[0]), ascending);
 	return batch[n / 10];
-}
-
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		err(1, "sched_setaffinity to CPU %d", cpu);
 }
 
 int main(int argc, char **argv)
