@@ -92,6 +92,7 @@ static int observe(const struct attach_config *c, const pid_t *pids, size_t n_pi
 		.sort = c->sort,
 		.layout = TABLE_REPEAT,
 		.columns = c->columns ? c->columns : c->phases ? "+phases" : NULL,
+		.interval_ns = c->interval_ns,
 		.show_asleep = true,
 		.show_all = c->all,
 	};

@@ -113,7 +113,8 @@ static int open_source(struct observation *ob, const struct observe_options *o, 
 
 static int open_sink(struct observation *ob, struct fault *f)
 {
-	struct table_options t = { .out = ob->o.out, .layout = ob->o.layout, .columns = ob->o.columns };
+	struct table_options t = { .out = ob->o.out, .layout = ob->o.layout, .columns = ob->o.columns,
+				   .interval_ns = ob->o.interval_ns };
 
 	int err;
 

@@ -38,6 +38,7 @@ struct observe_options {
 	int sort;   /* enum observe_sort */
 	enum table_layout layout;
 	const char *columns;
+	uint64_t interval_ns; /* of the table's rows, as the pace will have it; 0: it has none */
 	bool show_asleep, show_all;
 	const struct loop_filter *filter; /* borrowed: which loops are wanted; NULL: all */
 };

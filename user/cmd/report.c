@@ -159,9 +159,11 @@ static int replay(struct replay *p, const struct recording_select *s)
 	return err;
 }
 
-static int open_sink(const struct report_config *c, struct sink **ret, struct fault *f)
+static int open_sink(const struct report_config *c, const struct recording *r, struct sink **ret, struct fault *f)
 {
-	struct table_options t = { .out = stdout, .layout = TABLE_REPEAT, .columns = c->columns };
+	int64_t interval_ns = recording_facts(r)->interval_ns;
+	struct table_options t = { .out = stdout, .layout = TABLE_REPEAT, .columns = c->columns,
+				   .interval_ns = interval_ns > 0 ? (uint64_t)interval_ns : 0 };
 
 	if (c->format == REPORT_JSON)
 		return sink_json_new(stdout, ret, f);
@@ -171,7 +173,7 @@ static int open_sink(const struct report_config *c, struct sink **ret, struct fa
 static int report_in_order(const struct report_config *c, struct recording *r, const struct recording_select *s, struct fault *f)
 {
 	struct replay p = { .r = r, .part = c->wishes.from || c->wishes.to, .folded = c->format == REPORT_FOLDED, .f = f };
-	int err = open_sink(c, &p.sink, f);
+	int err = open_sink(c, r, &p.sink, f);
 
 	if (!err && slow_sums_new(&p.sums))
 		err = fault(f, -ENOMEM, EXIT_FAILED, "out of memory");

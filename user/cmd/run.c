@@ -73,6 +73,7 @@ static int watch(const struct run_config *c, struct run *r, FILE *out, char **ar
 		.sort = c->sort,
 		.layout = c->interval_ns ? TABLE_REPEAT : TABLE_ONCE,
 		.columns = c->columns,
+		.interval_ns = c->interval_ns,
 		.show_asleep = true,
 		.show_all = c->all,
 	};

@@ -178,7 +178,8 @@ static int observe(struct serial *s)
 
 static int open_sink(const struct serial_config *c, bool goes_on, struct sink **ret, struct fault *f)
 {
-	struct table_options t = { .out = stdout, .layout = goes_on ? TABLE_REPEAT : TABLE_ONCE, .columns = c->columns };
+	struct table_options t = { .out = stdout, .layout = goes_on ? TABLE_REPEAT : TABLE_ONCE, .columns = c->columns,
+				   .interval_ns = c->interval_ns };
 
 	return c->format == OBSERVE_JSON ? sink_json_new(stdout, ret, f) : sink_table_new(&t, ret, f);
 }

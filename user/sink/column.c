@@ -376,7 +376,7 @@ const struct column *column_time(void)
 	return &columns[0];
 }
 
-const struct column *column_time_of(double interval_s)
+const struct column *column_time_of(uint64_t interval_ns)
 {
 	static const struct column finer[] = {
 		{ "time", "TIME", .unit = "time", .text = tenths_text, AT(ts), WIDTH(10) },
@@ -384,8 +384,9 @@ const struct column *column_time_of(double interval_s)
 		{ "time", "TIME", .unit = "time", .text = thousandths_text, AT(ts), WIDTH(12) },
 	};
 
-	/* What was measured of an interval is a little less or more than what was asked for. */
-	return !(interval_s < 0.95) ? column_time() : &finer[interval_s >= 0.095 ? 0 : interval_s >= 0.0095 ? 1 : 2];
+	if (interval_ns == 0 || interval_ns >= 1000000000)
+		return column_time();
+	return &finer[interval_ns >= 100000000 ? 0 : interval_ns >= 10000000 ? 1 : 2];
 }
 
 static bool same_name(const char *known, const char *name, size_t n)

@@ -50,8 +50,8 @@ extern const size_t n_columns;
 const struct column *column_named(const char *name);
 /* The column of the time, which leads the rows of a table that goes on. */
 const struct column *column_time(void);
-/* The same with the digits that tell rows apart which are so far from each other; not of columns[]. */
-const struct column *column_time_of(double interval_s);
+/* The same with the digits that tell rows apart which are so far from each other (0: not known); not of columns[]. */
+const struct column *column_time_of(uint64_t interval_ns);
 /* NULL when there is none. Case does not matter, nor whether '-' or '_' is used. name need not end after n bytes. */
 const struct column *column_find(const char *name, size_t n);
 

@@ -200,14 +200,14 @@ static void add_named(const struct column_request *req, enum table_layout kind, 
 }
 
 void layout_choose(const struct column_request *req, enum table_layout kind, const struct interval *iv, size_t width,
-		   struct layout *ret)
+		   const struct column *time, struct layout *ret)
 {
 	struct fitting fit = { .left = width, .first = true, .host = layout_has_host(iv) };
 	struct layout l = { .n = 0 };
 
 	for (size_t i = 0; i < n_columns; i++)
 		if (leads_rows(&columns[i], kind))
-			measure(column_time_of(iv->interval_s), kind, iv, &fit.c[i]);
+			measure(time, kind, iv, &fit.c[i]);
 		else if (columns[i].priority > 0 || is_named(req, &columns[i]))
 			measure(&columns[i], kind, iv, &fit.c[i]);
 		else

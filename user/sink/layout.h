@@ -39,7 +39,7 @@ bool layout_has_host(const struct interval *iv);
 
 /* Chosen for the loops of iv; a TABLE_REPEAT goes on with it for those of later intervals. */
 void layout_choose(const struct column_request *req, enum table_layout kind, const struct interval *iv, size_t width,
-		   struct layout *ret);
+		   const struct column *time, struct layout *ret);
 
 bool layout_shows(const struct layout *l, const struct column *col);
 

@@ -88,6 +88,7 @@ struct table_options {
 	enum table_layout layout;
 	const char *columns; /* comma-separated names; NULL: what fits the width; "all"; "+NAME,..." adds to the default */
 	int width;           /* 0: the terminal's, or 80 where out is no terminal ($COLUMNS wins) */
+	uint64_t interval_ns; /* between rows of a loop, which the time tells apart; 0: not known */
 };
 
 /* -EINVAL with a sentence naming the unknown column and listing the known ones. */

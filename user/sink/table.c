@@ -29,6 +29,7 @@ struct table_sink {
 	FILE *out;        /* the caller's */
 	enum table_layout kind;
 	struct column_request request;
+	const struct column *time; /* that leads its rows */
 	size_t width; /* 0: ask the terminal */
 	bool colour;
 
@@ -36,7 +37,6 @@ struct table_sink {
 	struct layout layout;
 	bool layout_has_host;    /* it was chosen for loops of processes */
 	size_t layout_width;     /* for which the layout was chosen; 0: none yet */
-	const struct column *layout_time; /* for rows so far from each other */
 	size_t rows_under_header;
 	size_t asleep_said;      /* last n_asleep that a note told of */
 	bool explained_no_loops; /* once is enough */
@@ -130,7 +130,7 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 		if (!iv->n_sources) /* a source says itself why */
 			table_note_no_loops(mem, iv);
 	} else {
-		layout_choose(&s->request, s->kind, iv, current_width(s), &l);
+		layout_choose(&s->request, s->kind, iv, current_width(s), s->time, &l);
 		if (print_rows(s, &l, iv, true, mem) < 0)
 			return -ENOMEM;
 	}
@@ -146,17 +146,15 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 static bool begin_block(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
 	bool host = layout_has_host(iv), other = host != s->layout_has_host;
-	const struct column *time = column_time_of(iv->interval_s);
 	size_t width = current_width(s);
 
 	if (s->layout_width != 0 && s->rows_under_header < ROWS_PER_HEADER && !other)
 		return false;
 	if (s->layout_width != 0)
 		fputc('\n', mem);
-	if (s->layout_width != width || s->layout_time != time || other) {
-		layout_choose(&s->request, s->kind, iv, width, &s->layout);
+	if (s->layout_width != width || other) {
+		layout_choose(&s->request, s->kind, iv, width, s->time, &s->layout);
 		s->layout_width = width;
-		s->layout_time = time;
 		s->layout_has_host = host;
 	}
 	s->rows_under_header = 0;
@@ -166,7 +164,6 @@ static bool begin_block(struct table_sink *s, const struct interval *iv, FILE *m
 /* Why there may be none is worth saying once, where there were none before. */
 static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *mem)
 {
-	const struct column *time = column_time_of(iv->interval_s);
 	struct loop_record nobody = { .ts = iv->ts };
 	char when[CELL_SIZE];
 
@@ -175,7 +172,7 @@ static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *
 		s->explained_no_loops = true;
 		return;
 	}
-	time->text(time, &nobody, when);
+	s->time->text(s->time, &nobody, when);
 	fprintf(mem, "# %s: no loops seen\n", when);
 }
 
@@ -282,6 +279,7 @@ int sink_table_new(const struct table_options *o, struct sink **ret, struct faul
 	s->out = o->out;
 	s->kind = o->layout;
 	s->width = o->width > 0 ? (size_t)o->width : 0;
+	s->time = column_time_of(o->interval_ns);
 	s->colour = terminal_wants_colour(o->out);
 	err = column_request_parse(o->columns, &s->request, f);
 	if (err)
