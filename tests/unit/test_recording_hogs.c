@@ -176,3 +176,51 @@ Test(recording_hogs, without_steps_they_stand_where_they_were_told)
 	recording_close(r);
 	file_remove(&rf);
 }
+
+/* A board's sums come when it sends them: what a record tells of reaches back into the time of the one before. */
+struct stretches {
+	size_t n;
+	int64_t end_ns;
+};
+
+static int take_loop(void *arg, const struct recording_loop *l)
+{
+	struct stretches *s = arg;
+
+	if (isnan(l->record->load))
+		return 0;
+	cr_assert_geq(l->start_ns, s->end_ns);
+	cr_assert_geq(l->end_ns, l->start_ns);
+	s->end_ns = l->end_ns;
+	s->n++;
+	return 0;
+}
+
+Test(recording_hogs, stretches_that_records_tell_of_do_not_overlap)
+{
+	static const double lengths[] = { 0.5, 0.2, NAN, 1.1, 0.9, 0.0, 3 };
+	struct recording_file rf = { 0 };
+	const struct recording_select all = RECORDING_ALL;
+	struct stretches s = { .end_ns = INT64_MIN };
+	struct recording *r;
+	struct sink *sink;
+
+	file_open_as(&rf, true, 0);
+	sink = file_source(&rf, SOURCE_SERIAL);
+	for (size_t i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct loop_record loop = fixture_unknown();
+		struct interval iv = fixture_interval(&loop, 1);
+
+		loop.id = (struct loop_id){ 0 };
+		loop.load = loop.busy = isnan(lengths[i]) ? NAN : 0.25;
+		loop.interval_s = isnan(lengths[i]) ? 0.5 : lengths[i];
+		iv.mono_ns = FILE_MONO + (i + 1) * 500000000;
+		cr_assert_eq(sink_interval(sink, &iv, &rf.f), 0, "%s", rf.f.text);
+	}
+	file_close(&rf, FILE_MONO + 4000000000);
+	r = file_read(&rf);
+	cr_assert_eq(recording_loops(recording_view(r), &all, take_loop, &s, &rf.f), 0);
+	cr_assert_eq(s.n, ARRAY_SIZE(lengths) - 1);
+	recording_close(r);
+	file_remove(&rf);
+}

@@ -2,7 +2,7 @@
 /*
  * recording_clock.c - where a source's ticks are on the time line.
  *
- * The recording has a point a second: where the source's clock stood to the line by what was known then. A board's clock is
+ * The recording has a point a second or more: where the source's clock stood to the line by what was known then. A board's clock is
  * known better with time, so the first points of a session are left out where later ones are there, and what lies before is placed
  * by the rate of the first one that counts. Between two points ticks are spread evenly, so the line has no steps; a point that
  * would make it run backwards is left out. A session begins no earlier than the one before it ended.
@@ -13,7 +13,7 @@
 
 #include "source/recording_internal.h"
 
-#define UNSETTLED 5 /* points */
+#define UNSETTLED_NS 5000000000ll /* of a session */
 
 static bool add_point(struct recorded_source *s, const struct line_point *p, size_t *cap)
 {
@@ -33,10 +33,11 @@ static bool add_point(struct recorded_source *s, const struct line_point *p, siz
 /* In place: what stays of one session's points [from, to); they end at the return value. */
 static size_t settle(struct line_point *p, size_t from, size_t to, size_t out)
 {
-	size_t skip = to - from > UNSETTLED ? UNSETTLED : to - from - 1;
-	size_t first = out;
+	size_t begin = from, first = out;
 
-	for (size_t i = from + skip; i < to; i++) {
+	while (begin < to - 1 && rec_time(p[begin].at_ns) - rec_time(p[from].at_ns) < UNSETTLED_NS)
+		begin++;
+	for (size_t i = begin; i < to; i++) {
 		/* Times far outside of what sums of them can hold are no times. */
 		if (p[i].at_ns < -(INT64_MAX / 4) || p[i].at_ns > INT64_MAX / 4)
 			continue;

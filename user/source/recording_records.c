@@ -19,6 +19,33 @@ static int64_t begin_of(int64_t at_ns, double interval_s)
 	return interval_s > 0 && interval_s < 1e9 ? at_ns - (int64_t)(interval_s * 1e9) : at_ns;
 }
 
+/* By lane: how far records have told of it. A board's sums reach to where it told them last, not to where our intervals end, so that
+ * by its length a record may reach back into the one before. On the line they do not overlap. */
+struct told {
+	int64_t *until_ns;
+};
+
+static int told_new(const struct recording *r, struct told *ret)
+{
+	ret->until_ns = reallocarray(NULL, r->n_lanes + 1, sizeof(*ret->until_ns));
+	for (size_t i = 0; ret->until_ns && i <= r->n_lanes; i++)
+		ret->until_ns[i] = INT64_MIN;
+	return ret->until_ns ? 0 : -ENOMEM;
+}
+
+/* share: what the record is about; where that is not known it tells nothing of its time. */
+static int64_t told_from(struct told *t, uint32_t lane, int64_t at_ns, double interval_s, double share)
+{
+	int64_t begin_ns = begin_of(at_ns, interval_s);
+
+	if (isnan(share))
+		return begin_ns;
+	if (begin_ns < t->until_ns[lane])
+		begin_ns = t->until_ns[lane] < at_ns ? t->until_ns[lane] : at_ns;
+	t->until_ns[lane] = at_ns;
+	return begin_ns;
+}
+
 /* --- lists --- */
 
 int rec_lists_open(const struct recording *r, struct rec_lists *l, struct fault *f)
@@ -148,8 +175,8 @@ int rec_read_causes(const struct recording *r, struct rec_lists *l, int64_t tick
 
 /* --- loops --- */
 
-static int take_loop(struct recording *r, sqlite3_stmt *s, struct rec_lists *l, const struct recording_select *sel, struct arena *a,
-		     recording_loop_fn fn, void *arg, struct fault *f)
+static int take_loop(struct recording *r, sqlite3_stmt *s, struct rec_lists *l, const struct recording_select *sel, struct told *told,
+		     struct arena *a, recording_loop_fn fn, void *arg, struct fault *f)
 {
 	int64_t at_ns = rec_row_time(s, 2);
 	struct loop_record rec = { 0 };
@@ -170,7 +197,7 @@ static int take_loop(struct recording *r, sqlite3_stmt *s, struct rec_lists *l, 
 		err = rec_read_loop_lists(r, l, sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1), &rec, f);
 	if (err)
 		return err;
-	out.start_ns = begin_of(at_ns, rec.interval_s);
+	out.start_ns = told_from(told, out.lane, at_ns, rec.interval_s, rec.load);
 	return fn(arg, &out);
 }
 
@@ -179,19 +206,21 @@ int rec_view_loops(struct recording_view *v, const struct recording_select *sel,
 	struct recording *r = (struct recording *)v;
 	_cleanup_free_ char *who = rec_columns(&loop_who_fields, "w"), *loop = rec_columns(&loop_fields, "p");
 	struct rec_lists lists = { 0 };
+	struct told told = { 0 };
 	struct arena a = { 0 };
 	sqlite3_stmt *s = NULL;
-	int err = who && loop ? rec_lists_open(r, &lists, f) : row_fault(r, -ENOMEM, f);
+	int err = who && loop && !told_new(r, &told) ? rec_lists_open(r, &lists, f) : row_fault(r, -ENOMEM, f);
 
 	if (!err)
 		err = rec_prepare(r, &s, f,
 				  "SELECT i.id, p.place, i.at_ns, w.lane%s%s FROM interval i JOIN loop p ON p.interval = i.id LEFT JOIN who w ON w.id = p.who "
 				  "ORDER BY i.at_ns, i.id, p.place", who, loop);
 	while (!err && (err = rec_step(r, s, f)) == 1) {
-		err = take_loop(r, s, &lists, sel, &a, fn, arg, f);
+		err = take_loop(r, s, &lists, sel, &told, &a, fn, arg, f);
 		err = err ? err : rec_progress(r, sqlite3_column_int64(s, 2));
 		arena_reset(&a);
 	}
+	free(told.until_ns);
 	sqlite3_finalize(s);
 	rec_lists_close(&lists);
 	arena_free(&a);
@@ -250,6 +279,7 @@ struct walk {
 	recording_task_fn task;
 	recording_state_fn state;
 	void *arg; /* theirs */
+	struct told told;
 	struct arena arena; /* of the row */
 	struct fault *f;
 };
@@ -261,7 +291,7 @@ static int walk_rows(struct walk *w, const char *table, const char *owner, const
 {
 	_cleanup_free_ char *columns = rec_columns(fields, "x");
 	sqlite3_stmt *s = NULL;
-	int err = columns ? 0 : row_fault(w->r, -ENOMEM, w->f);
+	int err = columns && !told_new(w->r, &w->told) ? 0 : row_fault(w->r, -ENOMEM, w->f);
 
 	if (!err)
 		err = rec_prepare(w->r, &s, w->f,
@@ -272,6 +302,7 @@ static int walk_rows(struct walk *w, const char *table, const char *owner, const
 		err = err ? err : rec_progress(w->r, sqlite3_column_int64(s, 0));
 		arena_reset(&w->arena);
 	}
+	free(w->told.until_ns);
 	sqlite3_finalize(s);
 	arena_free(&w->arena);
 	return err;
@@ -291,7 +322,7 @@ static int take_task(struct walk *w, sqlite3_stmt *s)
 	err = row_fault(w->r, rec_row_fields(s, 2, &task_fields, &rec, &w->arena), w->f);
 	if (err)
 		return err;
-	out.start_ns = begin_of(out.end_ns, rec.interval_s);
+	out.start_ns = told_from(&w->told, out.lane, out.end_ns, rec.interval_s, rec.busy);
 	return w->task(w->arg, &out);
 }
 
