@@ -291,16 +291,58 @@ Test(sink_perfetto, a_slow_tick_counts_as_it_was_last_told)
 	told[2] = &second;
 	cr_assert_eq(trace(&w, NULL, &c), 0);
 	read_trace(&c, &r);
-	cr_assert_str_eq(strstr(r.log, "400 slow"),
+	cr_assert_str_eq(strstr(r.log, "401 slow"),
+			 "401 slow ticks of node +slow tick blocked_us=30000 wait_us=0 throttled_us=0 suppressed=7 in_progress=true\n"
+			 "90400 slow ticks of node -slow tick\n"
 			 "400 slow ticks of " FIXTURE_HOSTILE " +slow tick cpu_us=60000 blocked_us=30000 wait_us=0 throttled_us=0 events=1 "
 			 "causes=( ( kind=cpu us=60000 ) ( kind=syscall us=30000 what=fsync(/var/lib/" FIXTURE_HOSTILE ") ) )\n"
 			 "400 slow ticks of " FIXTURE_HOSTILE " +cpu kind=cpu us=60000 samples=6 stack=( " FIXTURE_HOSTILE " main )\n"
 			 "60400 slow ticks of " FIXTURE_HOSTILE " -cpu\n"
 			 "60400 slow ticks of " FIXTURE_HOSTILE " +fsync(/var/lib/" FIXTURE_HOSTILE ") kind=syscall us=30000\n"
 			 "90400 slow ticks of " FIXTURE_HOSTILE " -fsync(/var/lib/" FIXTURE_HOSTILE ")\n"
-			 "90400 slow ticks of " FIXTURE_HOSTILE " -slow tick\n"
-			 "401 slow ticks of node +slow tick blocked_us=30000 wait_us=0 throttled_us=0 suppressed=7 in_progress=true\n"
-			 "90400 slow ticks of node -slow tick\n");
+			 "90400 slow ticks of " FIXTURE_HOSTILE " -slow tick\n");
+	capture_free(&c);
+}
+
+/* An interrupt that was slow within a slow step, both told while they lasted: what begins with a board's clock may move meanwhile. */
+Test(sink_perfetto, slow_ticks_within_others_have_a_track_of_their_own)
+{
+	static struct fixture_view w;
+	static struct reading r;
+	static const struct {
+		bool timer, in_progress;
+		int64_t start_us, end_us;
+	} ticks[] = { { false, true, 100000, 160000 }, { false, true, 100002, 230000 }, { false, false, 100001, 250000 },
+		      { true, true, 120000, 170000 },  { true, false, 120000, 200000 },  { true, false, 190000, 260000 },
+		      { false, false, 300000, 360000 } };
+	struct slow_cause cause[2] = { { .kind = CAUSE_CPU, .us = NAN, .what = "crunch", .samples = -1 },
+				       { .kind = CAUSE_CPU, .us = NAN, .what = "timer", .samples = -1 } };
+	struct slow_tick tick[ARRAY_SIZE(ticks)];
+	struct recording_slow slow[ARRAY_SIZE(ticks)];
+	struct recording_ops ops;
+	struct capture c;
+
+	fixture_view_init(&w);
+	ops = *w.view.ops;
+	ops.slow_ticks = tell;
+	w.view.ops = &ops;
+	w.n_spans = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(ticks); i++) {
+		tick[i] = (struct slow_tick){ .cpu_us = NAN, .blocked_us = NAN, .wait_us = NAN, .throttled_us = NAN, .events = -1,
+					      .in_progress = ticks[i].in_progress, .causes = &cause[ticks[i].timer], .n_causes = 1 };
+		slow[i] = (struct recording_slow){ 2, FIXTURE_AT(ticks[i].start_us), FIXTURE_AT(ticks[i].end_us), &tick[i] };
+		told[i] = &slow[i];
+	}
+	told[ARRAY_SIZE(ticks)] = NULL;
+	cr_assert_eq(trace(&w, NULL, &c), 0);
+	read_trace(&c, &r);
+#define SLOW(from, to, what, track)                                                                                    \
+	from " " track " +slow tick causes=( ( kind=cpu us=nan what=" what " ) )\n" to " " track " -slow tick\n"
+	cr_assert_str_eq(strstr(r.log, "100001 slow"),
+			 SLOW("100001", "250000", "crunch", "slow ticks of loop")
+			 SLOW("120000", "200000", "timer", "slow ticks within those of loop")
+			 SLOW("200000", "260000", "timer", "slow ticks within those of loop")
+			 SLOW("300000", "360000", "crunch", "slow ticks of loop"));
 	capture_free(&c);
 }
 

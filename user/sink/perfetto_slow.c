@@ -7,7 +7,9 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "sink/output.h"
 #include "sink/perfetto_trace.h"
@@ -155,25 +157,6 @@ static int put_causes(struct perfetto_trace *t, uint64_t track, const struct rec
 	return err;
 }
 
-/* A tick that was told while it lasted comes again when it has ended, and counts as it then is. So one is held back, as the bytes
- * that it takes in the file. */
-struct slow_visit {
-	struct perfetto_trace *t;
-	uint32_t lane;
-	int64_t start_ns;
-	char *held; /* owned; NULL: none */
-	size_t n_held;
-};
-
-static int write_held(struct slow_visit *v)
-{
-	int err = v->held ? output_write(v->t->out.out, v->held, v->n_held, v->t->out.f) : 0;
-
-	free(v->held);
-	v->held = NULL;
-	return err;
-}
-
 static int put_tick(struct perfetto_trace *t, uint64_t track, const struct recording_slow *r)
 {
 	Perfetto__TrackEvent begin = slice(track, PERFETTO__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN);
@@ -188,14 +171,63 @@ static int put_tick(struct perfetto_trace *t, uint64_t track, const struct recor
 	return err ? err : put(t, r->end_ns, &end);
 }
 
-static int hold(struct slow_visit *v, uint64_t track, const struct recording_slow *r)
+#define WHAT_SHOWN 64
+
+/*
+ * One lane's slow ticks. One that was told while it lasted comes again, and once more when it has ended: the last word counts, so each
+ * is held back, as the bytes that it takes in the file, until another comes. A board's clock may be known better by then, and what
+ * begins with it have moved: two are the same where they overlap and are of one cause. Slices of one track do not overlap, and an
+ * interrupt may be slow within a slow step: there is a track beside for it.
+ */
+struct slow_lane {
+	char *held; /* owned; NULL: none */
+	size_t n_held;
+	int64_t start_ns, end_ns; /* of what is held */
+	bool in_progress;
+	unsigned row;
+	char what[WHAT_SHOWN];
+	int64_t free_ns[2]; /* from when on nothing is written to a row */
+};
+
+struct slow_visit {
+	struct perfetto_trace *t;
+	struct slow_lane **lanes; /* by lane; NULL: none so far */
+};
+
+static const char *first_what(const struct slow_tick *tick)
+{
+	return tick->n_causes ? tick->causes[0].what : "";
+}
+
+static bool is_same(const struct slow_lane *l, const struct recording_slow *r)
+{
+	const char *what = first_what(r->tick);
+
+	if (l->start_ns == r->start_ns && (l->in_progress || r->tick->in_progress) && (r->tick->id.pid || !strncmp(l->what, what, WHAT_SHOWN - 1)))
+		return true;
+	return (l->in_progress || r->tick->in_progress) && what[0] && r->start_ns < l->end_ns && l->start_ns < r->end_ns &&
+	       !strncmp(l->what, what, WHAT_SHOWN - 1);
+}
+
+static int write_held(struct slow_visit *v, struct slow_lane *l)
+{
+	int err = l->held ? output_write(v->t->out.out, l->held, l->n_held, v->t->out.f) : 0;
+
+	if (l->held)
+		l->free_ns[l->row] = l->end_ns;
+	free(l->held);
+	l->held = NULL;
+	return err;
+}
+
+static int hold(struct slow_visit *v, struct slow_lane *l, uint64_t track, const struct recording_slow *r)
 {
 	FILE *file = v->t->out.out, *memory;
 	int err;
 
-	free(v->held);
-	v->held = NULL;
-	memory = open_memstream(&v->held, &v->n_held);
+	free(l->held);
+	l->held = NULL;
+	memory = open_memstream(&l->held, &l->n_held);
 	if (!memory)
 		return fault(v->t->out.f, -ENOMEM, EXIT_FAILED, "no memory for a slow tick of the trace");
 	v->t->out.out = memory;
@@ -203,31 +235,65 @@ static int hold(struct slow_visit *v, uint64_t track, const struct recording_slo
 	v->t->out.out = file;
 	if (fclose(memory) && !err)
 		err = fault(v->t->out.f, -ENOMEM, EXIT_FAILED, "no memory for a slow tick of the trace");
-	v->lane = r->lane;
-	v->start_ns = r->start_ns;
+	l->start_ns = r->start_ns;
+	l->end_ns = r->end_ns;
+	l->in_progress = r->tick->in_progress;
+	snprintf(l->what, sizeof(l->what), "%s", first_what(r->tick));
 	return err;
+}
+
+/* Where there is no room either, what is left of it. */
+static int put_in_a_row(struct slow_visit *v, struct slow_lane *l, const struct recording_slow *r)
+{
+	struct recording_slow shown = *r;
+	uint64_t track;
+	int err;
+
+	l->row = r->start_ns < l->free_ns[0];
+	if (shown.start_ns < l->free_ns[l->row])
+		shown.start_ns = l->free_ns[l->row];
+	if (shown.end_ns < shown.start_ns)
+		shown.end_ns = shown.start_ns;
+	err = perfetto_track(v->t, l->row ? TRACK_SLOW_BESIDE : TRACK_SLOW, r->lane, &track);
+	return err ? err : hold(v, l, track, &shown);
 }
 
 static int on_slow(void *arg, const struct recording_slow *r)
 {
 	struct slow_visit *v = arg;
-	uint64_t track;
+	struct slow_lane *l = v->lanes[r->lane];
 	int err = 0;
 
-	if (v->held && (v->lane != r->lane || v->start_ns != r->start_ns))
-		err = write_held(v);
-	if (!err)
-		err = perfetto_track(v->t, TRACK_SLOW, r->lane, &track);
-	return err ? err : hold(v, track, r);
+	if (!l) {
+		l = v->lanes[r->lane] = calloc(1, sizeof(*l));
+		if (!l)
+			return fault(v->t->out.f, -ENOMEM, EXIT_FAILED, "no memory for a slow tick of the trace");
+		l->free_ns[0] = l->free_ns[1] = INT64_MIN;
+	}
+	if (!l->held || !is_same(l, r))
+		err = write_held(v, l);
+	else if (!l->in_progress)
+		return 0;
+	return err ? err : put_in_a_row(v, l, r);
 }
 
 int perfetto_slow_ticks(struct perfetto_trace *t, struct recording_view *v, const struct recording_select *s)
 {
-	struct slow_visit visit = { .t = t };
-	int err = recording_slow_ticks(v, s, on_slow, &visit, t->out.f), end = 0;
+	struct slow_visit visit = { .t = t, .lanes = calloc(t->n_lanes + 1, sizeof(struct slow_lane *)) };
+	int err, end = 0;
 
-	if (!err || err == -EINTR)
-		end = write_held(&visit);
-	free(visit.held);
+	if (!visit.lanes)
+		return fault(t->out.f, -ENOMEM, EXIT_FAILED, "no memory for the slow ticks of the trace");
+	err = recording_slow_ticks(v, s, on_slow, &visit, t->out.f);
+	for (size_t i = 0; i < t->n_lanes; i++) {
+		struct slow_lane *l = visit.lanes[i];
+
+		if (l && !end && (!err || err == -EINTR))
+			end = write_held(&visit, l);
+		if (l)
+			free(l->held);
+		free(l);
+	}
+	free(visit.lanes);
 	return end ? end : err;
 }

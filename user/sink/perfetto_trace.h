@@ -30,7 +30,7 @@ enum perfetto_track {
 	TRACK_BUSY,
 	TRACK_WAIT,
 	TRACK_GROUP, /* the process or board; by group, not by lane */
-	PERFETTO_TRACKS
+	TRACK_SLOW_BESIDE, /* shown like TRACK_SLOW: those that overlap others there */
 };
 
 struct perfetto_trace {

@@ -14,6 +14,8 @@
 #define ORDER_EXPLICIT 3 /* enum ChildTracksOrdering */
 #define MERGE_NONE 2     /* enum SiblingMergeBehavior */
 
+#define RANKS (TRACK_GROUP + 1)
+
 /* Steele, Lea, Flood: SplitMix, the finalizer. Neighbouring numbers become unlike ones. */
 static uint64_t mix(uint64_t x)
 {
@@ -65,8 +67,10 @@ static char *track_name(struct perfetto_trace *t, const struct lane *l, const ch
 static int describe_lane(struct perfetto_trace *t, enum perfetto_track kind, const struct lane *l, uint64_t uuid)
 {
 	static const char *const what[] = { [TRACK_SPANS] = "",	  [TRACK_SLOW] = "slow ticks", [TRACK_GAPS] = "gaps",
-					    [TRACK_LOAD] = "load", [TRACK_BUSY] = "busy",	       [TRACK_WAIT] = "wait" };
+					    [TRACK_LOAD] = "load", [TRACK_BUSY] = "busy",	       [TRACK_WAIT] = "wait",
+					    [TRACK_SLOW_BESIDE] = "slow ticks within those" };
 	const struct lane *owner = lane_owner(t->lanes, t->n_lanes, l);
+	bool slow = kind == TRACK_SLOW || kind == TRACK_SLOW_BESIDE, share = kind == TRACK_LOAD || kind == TRACK_BUSY || kind == TRACK_WAIT;
 	bool thread = kind == TRACK_SPANS && l->kind == LANE_LOOP && l->id.pid;
 	Perfetto__TrackDescriptor d = PERFETTO__TRACK_DESCRIPTOR__INIT;
 	Perfetto__ThreadDescriptor td = PERFETTO__THREAD_DESCRIPTOR__INIT;
@@ -82,7 +86,7 @@ static int describe_lane(struct perfetto_trace *t, enum perfetto_track kind, con
 		return err;
 	d.has_uuid = d.has_parent_uuid = d.has_sibling_order_rank = true;
 	d.uuid = uuid;
-	d.sibling_order_rank = (int32_t)(l->index * PERFETTO_TRACKS + kind);
+	d.sibling_order_rank = (int32_t)(l->index * RANKS + (slow ? TRACK_SLOW : kind));
 	if (thread) {
 		td.has_pid = td.has_tid = d.has_disallow_merging_with_system_tracks = true;
 		d.disallow_merging_with_system_tracks = true;
@@ -95,12 +99,12 @@ static int describe_lane(struct perfetto_trace *t, enum perfetto_track kind, con
 		d.sibling_merge_behavior = MERGE_NONE;
 	}
 	d.name = track_name(t, l, what[kind]);
-	if (kind >= TRACK_LOAD) {
+	if (share) {
 		counter.unit_name = (char *)"%";
 		counter.y_axis_share_key = (char *)"share";
 		d.counter = &counter;
 	}
-	if (kind == TRACK_SLOW)
+	if (slow)
 		d.description = (char *)"Each slow tick in its parts, the largest first: how long they took is true, their order is not known.";
 	if (kind == TRACK_GAPS)
 		d.description = (char *)"Events were lost: nothing is known of these times.";

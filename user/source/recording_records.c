@@ -209,8 +209,11 @@ int rec_view_loops(struct recording_view *v, const struct recording_select *sel,
 	struct told told = { 0 };
 	struct arena a = { 0 };
 	sqlite3_stmt *s = NULL;
-	int err = who && loop && !told_new(r, &told) ? rec_lists_open(r, &lists, f) : row_fault(r, -ENOMEM, f);
+	int err;
 
+	if (!who || !loop || told_new(r, &told))
+		return row_fault(r, -ENOMEM, f);
+	err = rec_lists_open(r, &lists, f);
 	if (!err)
 		err = rec_prepare(r, &s, f,
 				  "SELECT i.id, p.place, i.at_ns, w.lane%s%s FROM interval i JOIN loop p ON p.interval = i.id LEFT JOIN who w ON w.id = p.who "
@@ -291,12 +294,13 @@ static int walk_rows(struct walk *w, const char *table, const char *owner, const
 {
 	_cleanup_free_ char *columns = rec_columns(fields, "x");
 	sqlite3_stmt *s = NULL;
-	int err = columns && !told_new(w->r, &w->told) ? 0 : row_fault(w->r, -ENOMEM, w->f);
+	int err;
 
-	if (!err)
-		err = rec_prepare(w->r, &s, w->f,
-				  "SELECT i.at_ns, %s%s FROM interval i JOIN %s x ON x.interval = i.id ORDER BY i.at_ns, i.id, x.place",
-				  owner, columns, table);
+	if (!columns || told_new(w->r, &w->told))
+		return row_fault(w->r, -ENOMEM, w->f);
+	err = rec_prepare(w->r, &s, w->f,
+			  "SELECT i.at_ns, %s%s FROM interval i JOIN %s x ON x.interval = i.id ORDER BY i.at_ns, i.id, x.place",
+			  owner, columns, table);
 	while (!err && (err = rec_step(w->r, s, w->f)) == 1) {
 		err = fn(w, s);
 		err = err ? err : rec_progress(w->r, sqlite3_column_int64(s, 0));
