@@ -386,3 +386,17 @@ Test(board, a_gap_does_not_take_from_who_is_gone)
 	cr_assert_eq(serial_task(&r, TASK_RUNS, 3)->runs, 7);
 	cr_assert(serial_task(&r, TASK_RUNS, 3)->ended);
 }
+
+/* Of a mark a board tells how often it came, too: that makes no task of it. */
+Test(board, a_marks_sums_make_no_task)
+{
+	_cleanup_board_ struct board *b = new_board();
+	struct board_event named = { .kind = BOARD_NAME, .id = 4, .t = 10 }, sums = { .kind = BOARD_TOTALS, .id = 4, .t = 20 };
+
+	named.u.name.text = "temperature";
+	named.u.name.class = BOARD_MARKER;
+	board_event(b, &named);
+	sums.u.totals.runs = 7;
+	board_event(b, &sums);
+	cr_assert_eq(report(b).n_tasks, 0);
+}

@@ -10,13 +10,15 @@
 
 #include "model/board_state.h"
 
-/* Sums and steps may be an interrupt's: where ids are one space, it is known by its switches or its name. */
+/* Sums and steps may be an interrupt's, sums a mark's: where ids are one space, it is known by its switches or its name. */
 static struct task *told_task(struct board *b, uint32_t id)
 {
 	struct task *t = board_task_find(b, BOARD_TASK, id);
 
 	if (!t)
 		t = board_task_find(b, BOARD_ISR, id);
+	if (!t)
+		t = board_task_find(b, BOARD_MARKER, id);
 	if (t)
 		t->last_t = b->now;
 	return t ? t : board_task(b, BOARD_TASK, id);
