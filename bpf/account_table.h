@@ -84,12 +84,23 @@ ACCT_FN int acct_blocked(struct ls_thread *t, __u32 nr, __u32 abi, __u64 ns)
 	return 0;
 }
 
-/* Each CPU's idle task has a name of its own; they are one culprit: nobody. */
-static __always_inline int acct_same_culprit(const struct ls_culprit *c, const struct ls_cpu_slot *who)
+static __always_inline int acct_same_name(const struct ls_culprit *c, const struct ls_cpu_slot *who)
 {
 	const __u64 *x = (const __u64 *)c->comm, *y = (const __u64 *)who->comm;
 
-	return c->tgid == who->tgid && (!c->tgid || (x[0] == y[0] && x[1] == y[1]));
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+/* Neither nobody (an idle CPU) nor the quota. */
+static __always_inline int acct_is_process(__u32 tgid)
+{
+	return tgid && tgid != LS_TGID_QUOTA;
+}
+
+/* Each CPU's idle task has a name of its own; they are one culprit: nobody. */
+static __always_inline int acct_same_culprit(const struct ls_culprit *c, const struct ls_cpu_slot *who)
+{
+	return c->tgid == who->tgid && (!c->tgid || acct_same_name(c, who));
 }
 
 /* What a row has had lately: its sum, halved for each second since. */
@@ -98,6 +109,89 @@ static __always_inline __u64 acct_recent(const struct ls_culprit *c, __u64 now)
 	__u64 age = now > c->last_ns ? (now - c->last_ns) / ACCT_SEC : 0;
 
 	return age < 64 ? c->recent_ns >> age : 0;
+}
+
+static __always_inline void acct_set_culprit(struct ls_culprit *c, const struct ls_cpu_slot *who, __u32 tgid, __u64 ns, __u64 now)
+{
+	c->used = 1;
+	c->tgid = tgid;
+	c->ns = ns;
+	c->recent_ns = ns;
+	c->last_ns = now;
+	((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
+	((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
+}
+
+/* Processes of one name that come and go, each for a moment, had the CPU together: where a full table has rows of the newcomer's name,
+ * all but the one that has had most lately become one, LS_TGID_SEVERAL, to which it and those that follow are added. Returns 1 where
+ * it was. */
+ACCT_FN int acct_put_together(struct ls_thread *t, const struct ls_cpu_slot *who, __u64 ns, __u64 now)
+{
+	__u64 all_ns = 0, all_recent = 0, most = 0, recent;
+	__u32 kept = 0, rows = 0, used = 0;
+	struct ls_culprit *c;
+
+	if (!t || !who || !acct_is_process(who->tgid))
+		return 0;
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		used += c->used;
+		if (!c->used || !acct_is_process(c->tgid) || !acct_same_name(c, who))
+			continue;
+		recent = acct_recent(c, now);
+		if (c->tgid == LS_TGID_SEVERAL) {
+			c->ns += ns;
+			c->recent_ns = recent + ns;
+			c->last_ns = now;
+			return 1;
+		}
+		if (recent > most)
+			most = recent;
+		rows++;
+	}
+	if (used < LS_CULPRITS || rows < 2)
+		return 0;
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		if (!acct_is_process(c->tgid) || !acct_same_name(c, who))
+			continue;
+		recent = acct_recent(c, now);
+		if (recent == most && !kept) {
+			kept = 1;
+			continue;
+		}
+		all_ns += c->ns;
+		all_recent += recent;
+		c->used = 0;
+		c->ns = c->recent_ns = 0;
+	}
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		c = &t->culprits[i];
+		if (c->used)
+			continue;
+		acct_set_culprit(c, who, LS_TGID_SEVERAL, all_ns + ns, now);
+		c->recent_ns = all_recent + ns;
+		return 1;
+	}
+	t->culprit_other_ns += all_ns;
+	return 0;
+}
+
+/* What a row held that is given up: several of its name may have one, else it is "other". */
+ACCT_FN int acct_give_up(struct ls_thread *t, __u64 name0, __u64 name1, __u64 ns)
+{
+	if (!t)
+		return 0;
+	for (int i = 0; i < LS_CULPRITS; i++) {
+		struct ls_culprit *c = &t->culprits[i];
+
+		if (!c->used || c->tgid != LS_TGID_SEVERAL || ((__u64 *)c->comm)[0] != name0 || ((__u64 *)c->comm)[1] != name1)
+			continue;
+		c->ns += ns;
+		return 0;
+	}
+	t->culprit_other_ns += ns;
+	return 0;
 }
 
 /* A full table gives up the row that has had least lately, if that is no more than the newcomer brings: so a new hog is named
@@ -119,6 +213,8 @@ ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u
 			return 0;
 		}
 	}
+	if (acct_put_together(t, who, ns, now))
+		return 0;
 	/* The least first, its row afterwards: an index carried through the loop costs the verifier the square of it. */
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		recent = acct_recent(&t->culprits[i], now);
@@ -133,15 +229,11 @@ ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u
 		c = &t->culprits[i];
 		if (acct_recent(c, now) != least_ns)
 			continue;
-		if (c->used)
+		if (c->used && acct_is_process(c->tgid) && c->tgid != LS_TGID_SEVERAL)
+			acct_give_up(t, ((__u64 *)c->comm)[0], ((__u64 *)c->comm)[1], c->ns);
+		else if (c->used)
 			t->culprit_other_ns += c->ns;
-		c->used = 1;
-		c->tgid = who->tgid;
-		c->ns = ns;
-		c->recent_ns = ns;
-		c->last_ns = now;
-		((__u64 *)c->comm)[0] = ((const __u64 *)who->comm)[0];
-		((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
+		acct_set_culprit(c, who, who->tgid, ns, now);
 		return 0;
 	}
 	t->culprit_other_ns += ns;

@@ -21,6 +21,7 @@
 #define LS_NO_TIMEOUT (~0ULL)
 #define LS_STORAGE_MAX 8000 /* a value in task storage: 7.2 gives 8 KiB at most, with its own header (6.18 gave 32 and more) */
 #define LS_TGID_QUOTA 0xffffffffU /* a culprit that is no process: the cgroup's quota */
+#define LS_TGID_SEVERAL 0xfffffffeU /* one that is several: processes of one name, put together */
 
 /* The six states of a loop's thread (DESIGN.md, section 2), and "not known yet". Append only. */
 enum ls_state {

@@ -286,13 +286,30 @@ Test(account_wait, idle_cpus_are_one_culprit)
 }
 
 /* The thread is preempted at now and waits 1 ms for this process. */
-static void wait_for(struct ls_thread *t, uint64_t now, uint32_t tgid)
+static void wait_for_named(struct ls_thread *t, uint64_t now, uint32_t tgid, const char *comm)
 {
 	struct ls_cpu cpu = { 0 };
 
 	preempt(t, now);
-	ring_switch(&cpu, now, tgid, "hog");
+	ring_switch(&cpu, now, tgid, comm);
 	acct_run(t, now + MS, &cpu, 0, 0);
+}
+
+/* Each has a name of its own. */
+static void wait_for(struct ls_thread *t, uint64_t now, uint32_t tgid)
+{
+	char comm[LS_COMM_LEN];
+
+	snprintf(comm, sizeof(comm), "hog-%u", tgid % 100000);
+	wait_for_named(t, now, tgid, comm);
+}
+
+static uint64_t waited_for(const struct ls_thread *t, uint32_t tgid)
+{
+	char comm[LS_COMM_LEN];
+
+	snprintf(comm, sizeof(comm), "hog-%u", tgid % 100000);
+	return culprit_ns(t, tgid, comm);
 }
 
 /* One slice of a stranger does not push out those who have had more. */
@@ -306,10 +323,10 @@ Test(account_wait, a_newcomer_with_little_is_other)
 		wait_for(&t, now + i * 4 * MS + 2 * MS, 1000 + i);
 	}
 	wait_for(&t, 200 * MS, 2000);
-	assert_ns(culprit_ns(&t, 2000, "hog"), 0);
+	assert_ns(waited_for(&t, 2000), 0);
 	assert_ns(t.culprit_other_ns, 1 * MS + 1 * MS); /* the fixture's own wait */
 	for (uint32_t i = 0; i < LS_CULPRITS; i++)
-		assert_ns(culprit_ns(&t, 1000 + i, "hog"), 2 * MS);
+		assert_ns(waited_for(&t, 1000 + i), 2 * MS);
 	assert_whole(&t);
 }
 
@@ -326,9 +343,9 @@ Test(account_wait, the_culprit_with_least_lately_gives_way)
 		if (i != 3)
 			wait_for(&t, 2 * SEC + (2 * i) * MS, 1000 + i); /* heard again */
 	wait_for(&t, 3 * SEC, 2000);
-	assert_ns(culprit_ns(&t, 2000, "hog"), 1 * MS);
-	assert_ns(culprit_ns(&t, 1003, "hog"), 0);
-	assert_ns(culprit_ns(&t, 1000, "hog"), 3 * MS);
+	assert_ns(waited_for(&t, 2000), 1 * MS);
+	assert_ns(waited_for(&t, 1003), 0);
+	assert_ns(waited_for(&t, 1000), 3 * MS);
 	assert_ns(t.culprit_other_ns, 1 * MS + 2 * MS); /* 1003's sum is kept there */
 	assert_whole(&t);
 }
@@ -343,6 +360,56 @@ Test(account_wait, a_new_hog_among_many_small_ones_is_named)
 		wait_for(&t, now, 1000 + i % 40);
 	for (uint32_t i = 0; i < 400; i++, now += 2 * MS)
 		wait_for(&t, now, i % 2 ? 7 : 1000 + i % 40);
-	cr_assert_gt(culprit_ns(&t, 7, "hog"), 190 * MS);
+	cr_assert_gt(waited_for(&t, 7), 190 * MS);
+	assert_whole(&t);
+}
+
+/* A build beside a loop: many of one name, none of them for long. Together they are named. */
+Test(account_wait, short_lived_processes_of_one_name_are_one_culprit)
+{
+	struct ls_thread t = thread_running(100 * MS);
+	uint64_t now = 110 * MS, other;
+
+	for (uint32_t i = 0; i < 5; i++, now += 2 * MS)
+		wait_for(&t, now, 10 + i);
+	other = t.culprit_other_ns;
+	for (uint32_t i = 0; i < 300; i++, now += 2 * MS)
+		wait_for_named(&t, now, 1000 + i / 3, "cc1");
+	cr_assert_geq(culprit_ns(&t, LS_TGID_SEVERAL, "cc1"), 290 * MS);
+	assert_ns(t.culprit_other_ns, other);
+	for (uint32_t i = 0; i < 5; i++)
+		assert_ns(waited_for(&t, 10 + i), 1 * MS);
+	assert_whole(&t);
+}
+
+/* The one that matters keeps its number, whatever others of its name do. */
+Test(account_wait, the_largest_of_a_name_stays_apart)
+{
+	struct ls_thread t = thread_running(100 * MS);
+	uint64_t now = 110 * MS;
+
+	for (uint32_t i = 0; i < 400; i++, now += 2 * MS)
+		wait_for_named(&t, now, i % 2 ? 7 : 1000 + i, "node");
+	assert_ns(culprit_ns(&t, 7, "node"), 200 * MS);
+	assert_ns(culprit_ns(&t, LS_TGID_SEVERAL, "node"), 200 * MS);
+	assert_whole(&t);
+}
+
+/* An idle CPU and the quota are nobody's namesakes, whatever a process calls itself. */
+Test(account_wait, what_is_no_process_is_put_together_with_none)
+{
+	struct ls_thread t = thread_running(100 * MS);
+	uint64_t now = 110 * MS;
+
+	for (uint32_t i = 0; i < 20; i++, now += 4 * MS) {
+		wait_for_named(&t, now, 1000 + i, "swapper/0");
+		wait_for_named(&t, now + 2 * MS, 0, "swapper/0");
+	}
+	assert_ns(culprit_ns(&t, 0, "swapper/0"), 20 * MS);
+	for (uint32_t i = 0; i < 20; i++, now += 4 * MS) {
+		wait_for_named(&t, now, 2000 + i, "(quota)");
+		wait_for_named(&t, now + 2 * MS, LS_TGID_QUOTA, "(quota)");
+	}
+	assert_ns(culprit_ns(&t, LS_TGID_QUOTA, "(quota)"), 20 * MS);
 	assert_whole(&t);
 }

@@ -326,6 +326,26 @@ Test(model_loop, a_culprit_that_gave_way_and_came_back_is_not_counted_twice)
 	assert_near(waited_total(&r), r.wait);
 }
 
+/* Two of three of one name had to make room together: what they had before the interval is none of it. */
+Test(model_loop, culprits_that_were_put_together_are_not_counted_again)
+{
+	struct loop_sample before = sample_ms(500, 200, 0, 0, 300), now = sample_ms(1000, 500, 0, 0, 500);
+	struct loop_record r;
+
+	sample_waited(&before, 0, 9, "cc1", 100);
+	sample_waited(&before, 1, 10, "cc1", 50);
+	sample_waited(&before, 2, 11, "cc1", 150);
+	sample_waited(&now, 0, LOOP_WAITED_SEVERAL, "cc1", 290);
+	sample_waited(&now, 2, 11, "cc1", 210);
+	cr_assert(loop_delta(&before, &now, &plain_facts, &r));
+	cr_assert_eq(r.n_waited_for, 2u);
+	cr_assert_eq(r.waited_for[0].pid, LOOP_WAITED_SEVERAL);
+	assert_near(r.waited_for[0].share, 0.14);
+	cr_assert_eq(r.waited_for[1].pid, 11);
+	assert_near(r.waited_for[1].share, 0.06);
+	assert_near(waited_total(&r), r.wait);
+}
+
 /* A snapshot charged 100 ms of a wait in progress to the hog; when it ended, all but 20 ms of that had left the CPU's ring. */
 Test(model_loop, a_culprit_that_only_a_snapshot_saw_does_not_count_from_its_birth)
 {

@@ -139,13 +139,36 @@ static void delta_blocked(const struct loop_sample *before, const struct loop_sa
 	}
 }
 
+/* Rows of one name that were put together since `before`: what each had then is in the new row. */
+static bool put_together(const struct loop_sample *now, const struct loop_waited *was)
+{
+	struct loop_waited several = *was;
+
+	several.pid = LOOP_WAITED_SEVERAL;
+	return was->pid > 0 && !waited_ns(now, was) && waited_ns(now, &several);
+}
+
+/* What a row had in `before`, with those that it was put together from. */
+static uint64_t waited_before(const struct loop_sample *before, const struct loop_sample *now, const struct loop_waited *key)
+{
+	uint64_t ns = waited_ns(before, key);
+
+	for (size_t i = 0; before && key->pid == LOOP_WAITED_SEVERAL && i < LOOP_WAITED_MAX; i++) {
+		const struct loop_waited *w = &before->waited[i];
+
+		if (w->ns && !memcmp(w->comm, key->comm, LOOP_COMM_LEN) && put_together(now, w))
+			ns += w->ns;
+	}
+	return ns;
+}
+
 /* Time for which the loop waited for `key`, since `before`. A culprit's row may have been given to another process
  * meanwhile, and perhaps taken again by the same; its sum then moved to "other", from which it is taken out again. A row that
  * is smaller without that was larger in a snapshot only: see cut(). */
 static uint64_t waited_since(const struct loop_sample *before, const struct loop_sample *now, const struct loop_waited *key,
 			     uint64_t *other)
 {
-	uint64_t was = waited_ns(before, key), ns = waited_ns(now, key);
+	uint64_t was = waited_before(before, now, key), ns = waited_ns(now, key);
 
 	if (ns >= was)
 		return ns - was;
@@ -161,7 +184,7 @@ static void delta_waited(const struct loop_sample *before, const struct loop_sam
 	double other, named = 0, factor;
 
 	for (size_t i = 0; before && i < LOOP_WAITED_MAX; i++)
-		if (first_waited(before, i) && !waited_ns(now, &before->waited[i]))
+		if (first_waited(before, i) && !waited_ns(now, &before->waited[i]) && !put_together(now, &before->waited[i]))
 			waited_since(before, now, &before->waited[i], &other_ns);
 	for (size_t i = 0; i < LOOP_WAITED_MAX; i++) {
 		const struct loop_waited *w = &now->waited[i];

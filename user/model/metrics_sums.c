@@ -107,6 +107,8 @@ static enum culprit_class classify(struct metrics *m, const struct loop_record *
 
 	if (w->pid == LOOP_WAITED_QUOTA)
 		return CULPRIT_QUOTA;
+	if (w->pid == LOOP_WAITED_SEVERAL)
+		return CULPRIT_OTHER_PROCESS;
 	if (w->pid < 0)
 		return CULPRIT_UNKNOWN;
 	if (w->pid == 0)

@@ -23,7 +23,8 @@
 #define LOOP_BLOCKED_MAX 8
 #define LOOP_WAITED_MAX 8
 #define LOOP_PHASES_MAX 8
-#define LOOP_WAITED_QUOTA (-2) /* pid of what is no process: the cgroup's CPU quota */
+#define LOOP_WAITED_QUOTA (-2)   /* pid of what is no process: the cgroup's CPU quota */
+#define LOOP_WAITED_SEVERAL (-3) /* of several processes of one name, none of which had it for long */
 
 /* Reaches JSON and disk by name: append only. */
 enum record_source {
@@ -67,7 +68,7 @@ struct blocked_share {
 
 struct waited_share {
 	char comm[LOOP_COMM_LEN];
-	int64_t pid; /* -1: "other", what did not fit the table; 0: the CPU was idle (wake-up latency); LOOP_WAITED_QUOTA */
+	int64_t pid; /* -1: "other", what did not fit the table; 0: the CPU was idle (wake-up latency); LOOP_WAITED_... */
 	double share;
 };
 

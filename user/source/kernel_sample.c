@@ -42,7 +42,9 @@ static void copy_tables(const struct ls_thread *t, struct loop_sample *ret)
 			memcpy(ret->waited[i].comm, c->comm, LOOP_COMM_LEN - 1);
 		else /* whichever CPU's */
 			strcpy(ret->waited[i].comm, "(idle)");
-		ret->waited[i].pid = c->tgid == LS_TGID_QUOTA ? LOOP_WAITED_QUOTA : (int64_t)c->tgid;
+		ret->waited[i].pid = c->tgid == LS_TGID_QUOTA   ? LOOP_WAITED_QUOTA :
+				     c->tgid == LS_TGID_SEVERAL ? LOOP_WAITED_SEVERAL :
+								  (int64_t)c->tgid;
 		ret->waited[i].ns = c->ns;
 	}
 	ret->waited_other_ns = t->culprit_other_ns;
