@@ -163,7 +163,10 @@ def start(stream, rx=None, name="micropython", baud=115200, tasks=32, ring=128, 
                         if pos + 11 > _TOP:
                             emit()
                     dt = (t - cur) & mask
-                    cur = t
+                    if dt > mask >> 1:  # a sleep that was over before the SYNC that came before its record
+                        dt = 0
+                    else:
+                        cur = t
                     if s == 0:
                         pack_into("<BIHI", buf, pos, 0xF5, dt, w, d)
                         pos += 11
@@ -278,7 +281,7 @@ def start(stream, rx=None, name="micropython", baud=115200, tasks=32, ring=128, 
         if not nap:
             asked = dt if 0 < dt < 65535 else 65535
         while True:
-            ms = dt if 0 < dt < longest else longest
+            ms = dt if 0 < dt < longest else longest if dt < 0 or dt >= 2 * longest else dt // 2  # no rest too short for us
             if (t - served) & mask >= _SERVE:
                 serve(ms)
                 d = (ticks() - t) & mask
@@ -348,8 +351,8 @@ def start(stream, rx=None, name="micropython", baud=115200, tasks=32, ring=128, 
         if rate:
             while fresh:
                 put_name(fresh.pop())
-            d, cur = (t - cur) & mask, t
-            put("<BHII", 0xF7, ids[s], d, ((t - begin) & mask) + away)
+            put("<BHII", 0xF7, ids[s], (t - cur) & mask, ((t - begin) & mask) + away)
+            cur = t  # not before: put() may begin a frame, which begins at cur
             emit()
         if (t - synced) & mask >= _LATE:
             sync()
