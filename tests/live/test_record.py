@@ -206,7 +206,7 @@ class Abrupt(RecordTest):
         self.require_mounts()
         disk = os.path.join(self.tmp, "disk")
         os.mkdir(disk)
-        script = ("mount -t tmpfs -o size=3m tmpfs %s || exit 99; %s record %s/full.lsr --ticks --budget 100%% -p $1; s=$?; "
+        script = ("mount -t tmpfs -o size=2m tmpfs %s || exit 99; %s record %s/full.lsr --ticks --budget 100%% -p $1; s=$?; "
                   "cp %s/full.lsr* %s; exit $s" % (disk, LOOPSCOPE, disk, disk, self.tmp))
         program = self.ticker("-k", "rate", "-b", "2us", "-d", "600s")
         self.go(program)
