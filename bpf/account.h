@@ -162,10 +162,13 @@ static __always_inline void acct_wait_end(struct ls_thread *t, const struct ls_c
 }
 
 /* Where edges are measured, the call's return ends the IO wait, and with it what a loop that times its own call would see;
- * else coming back to a CPU has to do for it. */
+ * else coming back to a CPU has to do for it. Where only entries are, a wait that did not sleep is not known to be over: who comes
+ * back from anything else is in its tick. */
 static __always_inline void acct_enter_cpu(struct ls_thread *t)
 {
-	if (t->flags & LS_F_IN_IO) {
+	int in_tick = t->flags & LS_F_ENTRY_ONLY && (t->state == LS_WAIT_TICK || t->state == LS_TICK_BLOCKED);
+
+	if (t->flags & LS_F_IN_IO && !in_tick) {
 		t->state = LS_IO_CPU;
 		return;
 	}
@@ -235,6 +238,18 @@ static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, const
 /* A wrapper's frame is smaller than this: a sleep further down, after an entry-only edge, is a callback's. */
 #define ACCT_WRAPPER_BYTES 512
 
+/* It has entered its own wait: has it not left it since, where only entries are seen? */
+static __always_inline int acct_still_in_io(const struct ls_thread *t, const struct acct_place *p)
+{
+	const struct ls_point *home = &t->points[t->home & (LS_POINTS - 1)];
+
+	if (!(t->flags & LS_F_IN_IO))
+		return 0;
+	if (!(t->flags & LS_F_ENTRY_ONLY))
+		return 1;
+	return p->io_wait && p->nr == home->nr && p->sp <= home->sp && home->sp - p->sp < ACCT_WRAPPER_BYTES;
+}
+
 static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct acct_place *p)
 {
 	const struct ls_point *home;
@@ -257,9 +272,7 @@ static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct
 		t->io_timeout_ns = p->timeout_ns;
 		return 1;
 	}
-	if (!(t->flags & LS_F_ENTRY_ONLY))
-		return 1;
-	return p->nr == home->nr && p->sp <= home->sp && home->sp - p->sp < ACCT_WRAPPER_BYTES;
+	return acct_still_in_io(t, p);
 }
 
 /* Switched out asleep. */
@@ -306,7 +319,7 @@ ACCT_FN int acct_preempt(struct ls_thread *t, __u64 now, const struct acct_place
 	acct_leave_cpu(t, now, p);
 	if (p->io_wait && !t->edges)
 		acct_note_point(t, p, t->last_ns);
-	t->state = t->flags & LS_F_IN_IO ? LS_WAIT_IO : LS_WAIT_TICK;
+	t->state = acct_still_in_io(t, p) ? LS_WAIT_IO : LS_WAIT_TICK;
 	acct_wait_begin(t, now, cpu, thr);
 	return 0;
 }

@@ -246,6 +246,39 @@ Test(ticks, where_only_entries_are_seen_a_wait_without_a_sleep_took_no_time)
 	cr_assert_eq(l->k.tick.events, -1);
 }
 
+Test(ticks, where_only_entries_are_seen_what_interrupts_a_tick_is_the_ticks)
+{
+	_cleanup_free_ struct measured_loop *l = loop_new(100 * MS);
+
+	l->entry_only = true;
+	enter(l, 101 * MS, LS_NO_TIMEOUT); /* does not sleep */
+	preempt(&l->t, 103 * MS);
+	cr_assert_eq(l->t.state, LS_WAIT_TICK);
+	run(&l->t, 104 * MS);
+	cr_assert_eq(l->t.state, LS_TICK_CPU);
+	block(&l->t, 106 * MS, NR_FSYNC);
+	wake(&l->t, 109 * MS);
+	run(&l->t, 109 * MS);
+	cr_assert_eq(l->t.state, LS_TICK_CPU);
+	enter(l, 110 * MS, LS_NO_TIMEOUT);
+	assert_ns(l->k.tick_sum_ns, 9 * MS);
+	assert_ns(l->t.sum_ns[LS_WAIT_TICK], 1 * MS);
+	assert_ns(l->t.sum_ns[LS_TICK_BLOCKED], 3 * MS);
+	assert_ns(l->t.sum_ns[LS_TICK_CPU], 6 * MS);
+	assert_ns(l->t.sum_ns[LS_IO_CPU] + l->t.sum_ns[LS_WAIT_IO], 0);
+}
+
+Test(ticks, where_only_entries_are_seen_it_may_be_interrupted_in_its_wait)
+{
+	_cleanup_free_ struct measured_loop *l = loop_new(100 * MS);
+	struct acct_place p = place_io(HOME_SP - 16, NR_EPOLL);
+
+	l->entry_only = true;
+	enter(l, 101 * MS, LS_NO_TIMEOUT);
+	acct_preempt(&l->t, 101 * MS, &p, 0, &no_quota);
+	cr_assert_eq(l->t.state, LS_WAIT_IO);
+}
+
 /* --- rates ---------------------------------------------------------------------------------------------------------- */
 
 Test(ticks, a_rate_holds_in_each_second)
