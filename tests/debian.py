@@ -127,6 +127,14 @@ class PrivateApt:
         run(["apt-get", *self.options, "download", package], cwd=where)
         return os.path.join(where, os.listdir(where)[0])
 
+    def unpack(self, packages, tree):
+        """Packages and all that they depend on; no script of theirs is run."""
+        run(["apt-get", *self.options, "install", "--yes", "--no-install-recommends", "--download-only", *packages])
+        archives = os.path.join(self.home, "archives")
+        for name in sorted(os.listdir(archives)):
+            if name.endswith(".deb"):
+                run(["dpkg", "-x", os.path.join(archives, name), tree])
+
 
 def obtain(base, name, kept, fetch):
     """
