@@ -40,9 +40,11 @@ def opened_by(pid):
     return found
 
 
-def state_of(pid):
-    with open("/proc/%d/stat" % pid, encoding="ascii") as f:
-        return f.read().rsplit(")", 1)[1].split()[0]
+def slept(pid):
+    """How often it has given up its CPU, if it sleeps now; otherwise None."""
+    with open("/proc/%d/status" % pid, encoding="ascii") as f:
+        status = f.read()
+    return re.findall(r"^\w*voluntary_ctxt_switches:\s*(\d+)$", status, re.M) if re.search(r"^State:\s+S", status, re.M) else None
 
 
 def at_once():
@@ -140,9 +142,13 @@ class BoardTest(SerialTest):
 
     @staticmethod
     def settle(observer, pty):
-        """Until it has read what was sent and sleeps. Looking by select() makes the kernel hand over first what it still holds:
-        FIONREAD does not."""
-        until(lambda: not select.select([pty.slave], [], [], 0)[0] and state_of(observer.pid) == "S", SECONDS, "it has read all")
+        """Until it has read what was sent and sleeps. Looking by select() makes the kernel hand over first what it still holds
+        (FIONREAD does not), but for what it has not begun to hand over since the observer made room by reading: so it must have
+        slept all the while, without a turn in between."""
+        def has_read_all():
+            before = slept(observer.pid)
+            return before and not select.select([pty.slave], [], [], 0)[0] and slept(observer.pid) == before
+        until(has_read_all, SECONDS, "it has read all")
 
     def finish(self, observer, pty, sent):
         """Ends it; what it said last of the source."""
