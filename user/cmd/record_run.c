@@ -49,12 +49,12 @@ struct record {
 
 /* --- what is said while it goes on --- */
 
-static void say_how_far(struct record *r, const char *lead, const char *end)
+static void say_how_far(struct record *r, uint64_t now, const char *lead, const char *end)
 {
 	struct database_stats s = database_stats(r->db);
 	char span[TEXT_DURATION_SIZE];
 
-	fprintf(stderr, "%sloopscope: %s recorded, %.1f MB", lead, text_duration(span, sizeof(span), now_ns() - r->begun_ns),
+	fprintf(stderr, "%sloopscope: %s recorded, %.1f MB", lead, text_duration(span, sizeof(span), now - r->begun_ns),
 		(double)s.bytes / 1e6);
 	if (r->c->ticks)
 		fprintf(stderr, ", %llu spans", (unsigned long long)s.spans);
@@ -71,7 +71,7 @@ static void show_progress(struct record *r)
 	if (!r->progress)
 		return;
 	r->shown = true;
-	say_how_far(r, "\r", "\x1b[K");
+	say_how_far(r, now_ns(), "\r", "\x1b[K");
 }
 
 /* --- reading --- */
@@ -306,22 +306,24 @@ int record(const struct record_config *c, int *ret_status, struct fault *f)
 {
 	struct record r = { .c = c, .f = f, .child = CHILD_NONE, .progress = !c->quiet && isatty(STDERR_FILENO) };
 	int err = set_up(&r);
+	uint64_t end_ns;
 
 	if (!err)
 		err = evloop_run(r.loop);
 	if (!err)
 		err = finish(&r);
+	end_ns = now_ns(); /* what follows may take the kernel seconds, and nothing is known of them */
 	if (r.ends && !err)
 		process_ends_say(r.ends);
 	tear_down(&r);
 	if (r.shown)
 		fputs("\r\x1b[K", stderr);
 	if (r.db && !c->quiet)
-		say_how_far(&r, "", "\n");
+		say_how_far(&r, end_ns, "", "\n");
 	if (err)
 		database_abandon(r.db);
 	else
-		err = database_close(r.db, now_ns(), f);
+		err = database_close(r.db, end_ns, f);
 	*ret_status = c->argv ? child_end(&r.child) : EXIT_DONE;
 	return err ? fault(f, err, EXIT_FAILED, "the recording can't go on: %s", strerror(-err)) : 0;
 }

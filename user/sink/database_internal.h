@@ -118,6 +118,8 @@ int db_span(struct sink *sink, const struct source_span *sp, struct fault *f);
 int db_turn(struct sink *sink, const struct loop_turn *t, struct fault *f);
 /* Edges were let go: nothing more is known of its turns until they are back. */
 int db_turns_stop(struct db_source *s, const struct loop_id *id, struct fault *f);
+/* A slow tick that was told while it lasts: the thread does not wait. */
+int db_turn_goes_on(struct db_source *s, const struct slow_tick *t, struct fault *f);
 /* At the end: what still goes on. */
 int db_open_turns(struct db_source *s, uint64_t mono_ns, struct fault *f);
 

@@ -210,7 +210,7 @@ static int on_slow_tick(struct sink *sink, const struct slow_tick *t, struct fau
 	for (size_t i = 0; i < t->n_causes && !err; i++)
 		err = add_cause(db, id, (int64_t)i, &t->causes[i], f);
 	db->stats.slow_ticks += !err;
-	return err;
+	return err ? err : db_turn_goes_on(src, t, f);
 }
 
 static int on_event(struct sink *sink, const struct loop_event *e, struct fault *f)

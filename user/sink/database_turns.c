@@ -131,6 +131,19 @@ int db_turns_stop(struct db_source *s, const struct loop_id *id, struct fault *f
 	return err;
 }
 
+int db_turn_goes_on(struct db_source *s, const struct slow_tick *t, struct fault *f)
+{
+	struct db_thread *th;
+	int err;
+
+	if (!s->db->has_ticks || !s->o.host_clock || !t->in_progress || !t->id.tid)
+		return 0;
+	err = db_thread(s, t->id.pid, t->id.tid, &th, f);
+	if (!err && th->known_ns && t->start_ns > th->known_ns)
+		th->io_end_ns = t->start_ns;
+	return err;
+}
+
 int db_open_turns(struct db_source *s, uint64_t mono_ns, struct fault *f)
 {
 	struct db_thread *th, *tmp;

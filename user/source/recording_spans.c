@@ -50,7 +50,9 @@ static int no_memory(struct fault *f)
 
 static bool before(const struct span_stream *a, const struct span_stream *b)
 {
-	return a->next.start_ns != b->next.start_ns ? a->next.start_ns < b->next.start_ns : a->next.lane < b->next.lane;
+	if (a->next.start_ns != b->next.start_ns)
+		return a->next.start_ns < b->next.start_ns;
+	return a->next.lane != b->next.lane ? a->next.lane < b->next.lane : !a->again && b->again;
 }
 
 static void sift_down(struct merge *m)
@@ -280,6 +282,9 @@ static int hand_on(struct merge *m)
 {
 	struct timeline_span s = m->heap[0]->next;
 
+	/* A tick that goes on where the recording ends is a span by then. */
+	if (m->heap[0]->again && s.start_ns < m->tick_end[s.lane])
+		return 0;
 	close_up(m, &s);
 	/* Whatever a damaged or contradictory recording says: time does not run backwards here. */
 	if (s.start_ns < m->now)

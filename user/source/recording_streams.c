@@ -314,6 +314,7 @@ int span_stream_of_rows(struct recording *r, enum rows_kind kind, struct span_st
 
 	if (err)
 		return err;
+	w->pub.again = kind == ROWS_UNFINISHED;
 	err = rec_prepare(r, &w->rows, f, "%s", kinds[kind].sql);
 	if (err) {
 		rows_free(&w->pub);

@@ -8,6 +8,7 @@
 
 struct span_stream {
 	struct timeline_span next; /* the one that comes */
+	bool again; /* a span of another stream may tell of the same: that one counts */
 	int (*advance)(struct span_stream *s, struct fault *f); /* 1: next is there, 0: the end, or an error */
 	void (*free)(struct span_stream *s);
 };
