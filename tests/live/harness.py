@@ -33,7 +33,7 @@ READY = r"^ready (\d+)$"
 # The modules that measure no shares of a CPU: what else the machine does meanwhile makes them slower, and nothing more. tests/run
 # lets other parts run beside them.
 CALM = frozenset("test_" + name for name in (
-    "boards", "deploy", "errors", "export_boards", "export_native", "export_push", "firmware", "privilege", "record", "serial", "traces"))
+    "boards", "deploy", "errors", "export_boards", "export_native", "export_push", "firmware", "privilege", "record", "serial", "together", "traces"))
 
 
 class Program:

@@ -100,11 +100,16 @@ class Track:
         self.above = above
         self.process, self.thread = one(descriptor, "process"), one(descriptor, "thread")
         self.counter = one(descriptor, "counter")
+        self.stands_alone = one(descriptor, "sibling_merge_behavior") == "SIBLING_MERGE_BEHAVIOR_NONE"
         self.slices = []    # [begin, end, name, depth, args]
         self.instants = []  # (time, name, args)
         self.values = []    # (time, value)
         self.open = []
         self.now = 0
+
+    def of_thread(self):
+        """Threads of one process may have one name; tasks of a board that come and go as well."""
+        return self.thread or (self.above and self.above.of_thread())
 
     def path(self):
         """Names from the top; a process with its PID, as several may have one name."""
@@ -132,7 +137,7 @@ class PerfettoTrace:
             need(not track.open, "%s: what begins ends" % (track.path(),))
         self.tracks = {}
         for track in self.by_uuid.values():
-            need(track.path() not in self.tracks or track.thread, "two tracks are called %s" % (track.path(),))
+            need(track.path() not in self.tracks or track.of_thread() or track.stands_alone, "two tracks of one name become one: %s" % (track.path(),))
             self.tracks[track.path()] = track
 
     def _packet(self, packet):

@@ -5,7 +5,7 @@
 The schedule does not depend on completion: arrival n is due at start + n * period, whatever became of the earlier
 ones, so a neighbour that takes the CPU changes when work is done but not how much. CPU time is that of the loop's
 thread (time.thread_time). Prints "ready PID" once it loops and, at SIGTERM or after -d seconds, its truth as one line of
-JSON: arrivals due and served, the longest lateness, and its own CPU time.
+JSON: arrivals due and served, when the work for each began, the longest lateness, and its own CPU time.
 
 -s: each arrival comes through a socket from a thread instead of from the loop's own timer. -l poll|select: asyncio on that selector.
 """
@@ -31,6 +31,7 @@ class OpenLoop:
     def __init__(self, loop, period, work):
         self.loop, self.period, self.work = loop, period, work
         self.served = 0
+        self.served_at = []
         self.worst_late = 0.0
         self.start = loop.time()
         self.cpu_start = time.thread_time()
@@ -41,7 +42,8 @@ class OpenLoop:
 
     def serve_one(self):
         self.served += 1
-        self.worst_late = max(self.worst_late, self.loop.time() - self.start - self.served * self.period)
+        self.served_at.append(self.loop.time())
+        self.worst_late = max(self.worst_late, self.served_at[-1] - self.start - self.served * self.period)
         burn(self.work)
         if self.served == 2:
             print("ready", os.getpid(), flush=True)
@@ -63,7 +65,7 @@ class OpenLoop:
         return {
             "looper": name, "pid": os.getpid(), "tid": threading.get_native_id(), "start": self.start,
             "wall_s": self.loop.time() - self.start, "cpu_s": time.thread_time() - self.cpu_start,
-            "due": self.due(), "served": self.served, "worst_late_s": self.worst_late,
+            "due": self.due(), "served": self.served, "served_at": self.served_at, "worst_late_s": self.worst_late,
         }
 
 
