@@ -34,7 +34,7 @@ const blockedName = (name) => name === null ? 'others' : name.replace('page_faul
 const laneLabel = (lane) => {
 	const own = visible(lane.name), process = visible(lane.process);
 	if (lane.kind !== 'loop')
-		return (own || lane.kind + ' ' + lane.number) + (lane.members ? ' ×' + lane.members : lane.instance ? ' #' + lane.instance : '');
+		return (own || (lane.kind === 'idle' ? 'idle' : lane.kind + ' ' + lane.number)) + (lane.members ? ' ×' + lane.members : lane.instance ? ' #' + lane.instance : '');
 	return !own || own === process ? process || own || 'loop' : process + '/' + own;
 };
 

@@ -23,7 +23,11 @@ const LOOP_COLUMNS = [
 	{ name: 'Waited for', text: true, key: (l, s) => s.waited.length ? s.waited[0].share : 0 },
 ];
 
-const most = (list) => list.length && list[0].share >= 0.0005 ? [el('span', { class: 'num' }, share(list[0].share)), ' ', list[0].what] : NONE;
+// A name may be longer than there is room: then the whole of it is in the title.
+const mostCell = (list) => {
+	const [first] = list, shown = first && first.share >= 0.0005;
+	return el('td', { class: 'tail', title: shown ? first.what : null }, shown ? [el('span', { class: 'num' }, share(first.share)), ' ', first.what] : NONE);
+};
 
 const loadBar = (sums) => partsBar(loadParts(sums).map((p) => ({ ...p, text: PART_NAMES[p.kind] + ': ' + share(p.share) })),
 	'Load ' + share(sums.load) + ', busy ' + share(sums.busy) + ', waiting ' + share(sums.wait));
@@ -40,7 +44,7 @@ const loopRow = (state, lane) => {
 		number(known(s.ticks) ? shortCount(s.ticks / (s.ns / 1e9)) : NONE),
 		number(duration(quantile(lane, 'p50'))), number(duration(quantile(lane, 'p99'))), number(duration(quantile(lane, 'max'))),
 		el('td', { class: 'num' + (lane.slow.length ? ' warn' : '') }, count(lane.slow.length || lane.sums.slow)),
-		el('td', {}, most(s.blocked)), el('td', {}, most(s.waited)));
+		mostCell(s.blocked), mostCell(s.waited));
 	row.addEventListener('click', () => state.chooseLane(lane));
 	return row;
 };

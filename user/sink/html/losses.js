@@ -7,9 +7,12 @@ const lostOf = (state) => {
 	return (state.lost.frames || 0) + (state.lost.events || 0) + (state.lost.bytes || 0);
 };
 
+// A process's events that contradict each other; what a board lost is in its source's row.
+const contradicting = (rec) => rec.loops.filter((l) => l.pid !== null);
+
 // What was lost between the loops and the recording.
 const countLosses = (rec) => {
-	const contradictions = rec.loops.reduce((n, l) => n + l.rows.reduce((m, r) => m + (r.lost || 0), 0), 0);
+	const contradictions = contradicting(rec).reduce((n, l) => n + l.rows.reduce((m, r) => m + (r.lost || 0), 0), 0);
 	const sources = rec.states.reduce((n, s) => n + lostOf(s.state), 0);
 	const gaps = rec.lanes.reduce((n, l) => n + l.gaps.reduce((m, g) => m + g.times, 0), 0);
 	const suppressed = rec.slow.reduce((n, s) => n + (s.suppressed || 0), 0);
@@ -59,7 +62,7 @@ const gapsTable = (state) => {
 
 const lossesPanel = (state) => {
 	const { rec } = state, losses = countLosses(rec), notes = limits(rec);
-	const loops = rec.loops.filter((l) => wholeSums(l, rec.span).lost > 0);
+	const loops = contradicting(rec).filter((l) => wholeSums(l, rec.span).lost > 0);
 	return el('div', {},
 		el('h3', {}, 'Losses'),
 		el('p', {}, losses.any ? 'Shares and times near a loss may be misplaced; what was lost is counted below.' : 'Nothing was lost.'),

@@ -3,7 +3,7 @@
 // cursors measure is measure.js.
 
 const GUTTER = 248; // of lanes' names; as in timeline.css
-const LOOP_HEIGHT = 46, TASK_HEIGHT = 24, AXIS_HEIGHT = 26;
+const LOOP_HEIGHT = 46, TASK_HEIGHT = 24, AXIS_HEIGHT = 30;
 const LEAST_TICK_PX = 110;
 
 // 1, 2, 5, 10, ...: the first step that leaves room for its labels.
@@ -163,12 +163,12 @@ class Timeline {
 				continue;
 			g.fillStyle = colours.cursor;
 			g.beginPath();
-			g.roundRect(x - 8, AXIS_HEIGHT - 16, 16, 14, 3);
+			g.roundRect(x - 8, AXIS_HEIGHT - 14, 16, 13, 3);
 			g.fill();
 			g.fillStyle = colours.bg;
 			g.textAlign = 'center';
 			g.font = 'bold 11px ' + colours.font;
-			g.fillText(which.toUpperCase(), x, AXIS_HEIGHT - 8.5);
+			g.fillText(which.toUpperCase(), x, AXIS_HEIGHT - 7);
 		}
 	}
 
