@@ -24,6 +24,7 @@
 #define ACCT_OPAQUE(x) asm volatile("" : "+r"(x))
 
 #define ACCT_SEC 1000000000ULL
+#define ACCT_NEVER (~0ULL >> 1) /* more than any sum */
 
 /* Where a thread left the CPU, read from its saved user registers. */
 struct acct_place {
@@ -84,31 +85,55 @@ ACCT_FN int acct_blocked(struct ls_thread *t, __u32 nr, __u32 abi, __u64 ns)
 	return 0;
 }
 
-static __always_inline int acct_same_name(const struct ls_culprit *c, const struct ls_cpu_slot *who)
+/* Without a branch, as what follows: in a loop over a table each branch doubles what the verifier looks at, and it looks at this in
+ * each program that gets here. 1 where x is not 0, else 0. */
+static __always_inline __u64 acct_any(__u64 x)
+{
+	__u64 minus = -x;
+
+	ACCT_OPAQUE(minus);
+	return (x | minus) >> 63;
+}
+
+/* The less of two numbers below 2^63. */
+static __always_inline __u64 acct_less(__u64 x, __u64 y)
+{
+	__u64 apart = x - y;
+
+	ACCT_OPAQUE(apart);
+	return y + (apart & -(apart >> 63));
+}
+
+/* 1 where their names differ, else 0. */
+static __always_inline __u64 acct_other_name(const struct ls_culprit *c, const struct ls_cpu_slot *who)
 {
 	const __u64 *x = (const __u64 *)c->comm, *y = (const __u64 *)who->comm;
 
-	return x[0] == y[0] && x[1] == y[1];
+	return acct_any((x[0] ^ y[0]) | (x[1] ^ y[1]));
 }
 
-/* Neither nobody (an idle CPU) nor the quota. */
-static __always_inline int acct_is_process(__u32 tgid)
+/* 1 for nobody (an idle CPU) and for the quota. */
+static __always_inline __u64 acct_no_process(__u32 tgid)
 {
-	return tgid && tgid != LS_TGID_QUOTA;
+	__u32 from_one = tgid - 1;
+
+	return ((__u64)from_one + 2) >> 32;
 }
 
 /* Each CPU's idle task has a name of its own; they are one culprit: nobody. */
 static __always_inline int acct_same_culprit(const struct ls_culprit *c, const struct ls_cpu_slot *who)
 {
-	return c->tgid == who->tgid && (!c->tgid || acct_same_name(c, who));
+	return c->tgid == who->tgid && (!c->tgid || !acct_other_name(c, who));
 }
 
 /* What a row has had lately: its sum, halved for each second since. */
 static __always_inline __u64 acct_recent(const struct ls_culprit *c, __u64 now)
 {
-	__u64 age = now > c->last_ns ? (now - c->last_ns) / ACCT_SEC : 0;
+	__u64 age = now - c->last_ns;
 
-	return age < 64 ? c->recent_ns >> age : 0;
+	age &= (age >> 63) - 1; /* not before */
+	age /= ACCT_SEC;
+	return c->recent_ns >> ((age | -acct_any(age >> 6)) & 63);
 }
 
 static __always_inline void acct_set_culprit(struct ls_culprit *c, const struct ls_cpu_slot *who, __u32 tgid, __u64 ns, __u64 now)
@@ -122,58 +147,42 @@ static __always_inline void acct_set_culprit(struct ls_culprit *c, const struct 
 	((__u64 *)c->comm)[1] = ((const __u64 *)who->comm)[1];
 }
 
-/* Processes of one name that come and go, each for a moment, had the CPU together: where a full table has rows of the newcomer's name,
- * all but the one that has had most lately become one, LS_TGID_SEVERAL, to which it and those that follow are added. Returns 1 where
- * it was. */
+/* Processes of one name that come and go, each for a moment, had the CPU together: in a full table with several rows of the newcomer's
+ * name the one that has had least lately stands for several from then on (LS_TGID_SEVERAL): for the newcomer, those that follow, and
+ * those whose rows are given up. Returns 1 where the newcomer is counted there. */
 ACCT_FN int acct_put_together(struct ls_thread *t, const struct ls_cpu_slot *who, __u64 ns, __u64 now)
 {
-	__u64 all_ns = 0, all_recent = 0, most = 0, recent;
-	__u32 kept = 0, rows = 0, used = 0;
+	__u64 least = ACCT_NEVER, rows = 0, full = 1, recent, other;
 	struct ls_culprit *c;
 
-	if (!t || !who || !acct_is_process(who->tgid))
+	if (!t || !who || acct_no_process(who->tgid))
 		return 0;
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
-		used += c->used;
-		if (!c->used || !acct_is_process(c->tgid) || !acct_same_name(c, who))
-			continue;
+		other = acct_other_name(c, who) | acct_no_process(c->tgid);
 		recent = acct_recent(c, now);
-		if (c->tgid == LS_TGID_SEVERAL) {
+		if (c->tgid == LS_TGID_SEVERAL && !other) {
 			c->ns += ns;
 			c->recent_ns = recent + ns;
 			c->last_ns = now;
 			return 1;
 		}
-		if (recent > most)
-			most = recent;
-		rows++;
+		full &= c->used;
+		rows += 1 - other;
+		least = acct_less(recent | (-other & ACCT_NEVER), least);
 	}
-	if (used < LS_CULPRITS || rows < 2)
+	if (!full || rows < 2)
 		return 0;
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
-		if (!acct_is_process(c->tgid) || !acct_same_name(c, who))
+		if ((acct_recent(c, now) ^ least) | acct_other_name(c, who) | acct_no_process(c->tgid))
 			continue;
-		recent = acct_recent(c, now);
-		if (recent == most && !kept) {
-			kept = 1;
-			continue;
-		}
-		all_ns += c->ns;
-		all_recent += recent;
-		c->used = 0;
-		c->ns = c->recent_ns = 0;
-	}
-	for (int i = 0; i < LS_CULPRITS; i++) {
-		c = &t->culprits[i];
-		if (c->used)
-			continue;
-		acct_set_culprit(c, who, LS_TGID_SEVERAL, all_ns + ns, now);
-		c->recent_ns = all_recent + ns;
+		c->tgid = LS_TGID_SEVERAL;
+		c->ns += ns;
+		c->recent_ns = least + ns;
+		c->last_ns = now;
 		return 1;
 	}
-	t->culprit_other_ns += all_ns;
 	return 0;
 }
 
@@ -229,7 +238,7 @@ ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u
 		c = &t->culprits[i];
 		if (acct_recent(c, now) != least_ns)
 			continue;
-		if (c->used && acct_is_process(c->tgid) && c->tgid != LS_TGID_SEVERAL)
+		if (c->used && !acct_no_process(c->tgid) && c->tgid != LS_TGID_SEVERAL)
 			acct_give_up(t, ((__u64 *)c->comm)[0], ((__u64 *)c->comm)[1], c->ns);
 		else if (c->used)
 			t->culprit_other_ns += c->ns;
