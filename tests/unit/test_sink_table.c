@@ -390,6 +390,62 @@ Test(sink_table, where_loops_were_seen_nobody_needs_to_be_told_what_a_loop_is)
 }
 
 /* Whatever bytes the names hold, only line feeds of our own reach the terminal, and no escape sequence. */
+/* As a bomb of threads leaves behind, each of which waited twice. */
+static struct loop_record short_lived(uint32_t pid, uint32_t tid, const char *comm)
+{
+	struct loop_record r = fixture_node();
+
+	r.id.pid = pid;
+	r.id.tid = tid;
+	r.ended = true;
+	memset(r.comm, 0, sizeof(r.comm));
+	snprintf(r.comm, sizeof(r.comm), "%s", comm);
+	memcpy(r.thread, r.comm, sizeof(r.thread));
+	return r;
+}
+
+static size_t count_in(const char *text, const char *what)
+{
+	size_t n = 0;
+
+	for (const char *p = text; (p = strstr(p, what)); p++)
+		n++;
+	return n;
+}
+
+static void expect_flood(enum table_layout layout, size_t bomb, size_t other, const char *note)
+{
+	struct loop_record *loops = calloc(bomb + other + 1, sizeof(*loops));
+	struct interval iv = fixture_interval(loops, bomb + other + 1);
+	struct capture c;
+	struct sink *s;
+
+	cr_assert_not_null(loops);
+	for (size_t i = 0; i < bomb; i++)
+		loops[i] = short_lived(500, 1000 + (uint32_t)i, "bomb");
+	for (size_t i = 0; i < other; i++)
+		loops[bomb + i] = short_lived(600, 90000 + (uint32_t)i, "other");
+	loops[bomb + other] = fixture_node(); /* the least loaded, and the one that lives on */
+	capture_open(&c);
+	s = table(c.out, layout, 200, "comm,load");
+	show(s, &iv);
+	cr_expect_eq(count_in(c.text, "%"), (bomb < 4 ? bomb : 4) + (other < 4 ? other : 4) + 1, "%s", c.text);
+	cr_expect(strstr(c.text, "node"), "%s", c.text);
+	cr_expect_eq(count_in(c.text, "\n# "), note[0] ? 1 : 0, "%s", c.text);
+	cr_expect(strstr(c.text, note), "%s", c.text);
+	sink_free(s);
+	capture_free(&c);
+	free(loops);
+}
+
+Test(sink_table, a_flood_of_short_lives_is_one_line)
+{
+	expect_flood(TABLE_ONCE, 20000, 0, "# 19996 more loops of bomb (500) ended within this time: '-o json' tells of each\n");
+	expect_flood(TABLE_REPEAT, 20, 3, "# 16 more loops of bomb (500) ended");
+	expect_flood(TABLE_ONCE, 20, 10, "# 22 more loops ended within this time, of 2 processes, 16 of them of bomb (500): ");
+	expect_flood(TABLE_ONCE, 4, 4, "");
+}
+
 Test(sink_table, names_of_any_bytes_are_harmless)
 {
 	for (int utf8 = 0; utf8 <= 1; utf8++) {

@@ -16,6 +16,7 @@
 #include "sink/layout.h"
 #include "sink/output.h"
 #include "sink/sink.h"
+#include "sink/table_flood.h"
 #include "sink/table_note.h"
 #include "sink/table_task.h"
 #include "sink/table_tick.h"
@@ -122,7 +123,8 @@ static size_t current_width(const struct table_sink *s)
 	return s->width ? s->width : terminal_width(s->out);
 }
 
-static int format_once(struct table_sink *s, const struct interval *iv, FILE *mem)
+/* rows: iv, without those that flood has left out. */
+static int format_once(struct table_sink *s, const struct interval *iv, const struct interval *rows, const struct table_flood *flood, FILE *mem)
 {
 	struct layout l = { .n = 0 };
 
@@ -130,10 +132,11 @@ static int format_once(struct table_sink *s, const struct interval *iv, FILE *me
 		if (!iv->n_sources) /* a source says itself why */
 			table_note_no_loops(mem, iv);
 	} else {
-		layout_choose(&s->request, s->kind, iv, current_width(s), s->time, &l);
-		if (print_rows(s, &l, iv, true, mem) < 0)
+		layout_choose(&s->request, s->kind, rows, current_width(s), s->time, &l);
+		if (print_rows(s, &l, rows, true, mem) < 0)
 			return -ENOMEM;
 	}
+	table_note_flood(mem, flood);
 	if (table_tasks(mem, iv, s->colour) < 0)
 		return -ENOMEM;
 	table_sources(mem, iv);
@@ -176,7 +179,7 @@ static void say_no_loops(struct table_sink *s, const struct interval *iv, FILE *
 	fprintf(mem, "# %s: no loops seen\n", when);
 }
 
-static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *mem)
+static int format_repeat(struct table_sink *s, const struct interval *iv, const struct interval *rows, const struct table_flood *flood, FILE *mem)
 {
 	struct table_notes_shown shown = { 0 };
 	bool header;
@@ -185,11 +188,12 @@ static int format_repeat(struct table_sink *s, const struct interval *iv, FILE *
 		if (!iv->n_sources)
 			say_no_loops(s, iv, mem);
 	} else {
-		header = begin_block(s, iv, mem);
-		if (print_rows(s, &s->layout, iv, header, mem) < 0)
+		header = begin_block(s, rows, mem);
+		if (print_rows(s, &s->layout, rows, header, mem) < 0)
 			return -ENOMEM;
-		s->rows_under_header += iv->n_loops;
+		s->rows_under_header += rows->n_loops;
 	}
+	s->rows_under_header += table_note_flood(mem, flood);
 	shown.lost = iv->n_loops && layout_shows(&s->layout, column_named("lost"));
 	if (table_tasks(mem, iv, s->colour) < 0)
 		return -ENOMEM;
@@ -210,11 +214,16 @@ static int table_sink_interval(struct sink *sink, const struct interval *iv, str
 	_cleanup_free_ char *text = NULL; /* open_memstream() sets both at fclose() */
 	size_t n = 0;
 	FILE *mem = open_memstream(&text, &n);
+	struct table_flood flood;
+	struct interval rows;
 	int err;
 
 	if (!mem)
 		return no_memory(f);
-	err = s->kind == TABLE_REPEAT ? format_repeat(s, iv, mem) : format_once(s, iv, mem);
+	err = table_flood_cut(iv, &flood, &rows);
+	if (!err)
+		err = s->kind == TABLE_REPEAT ? format_repeat(s, iv, &rows, &flood, mem) : format_once(s, iv, &rows, &flood, mem);
+	table_flood_free(&flood);
 	if (ferror(mem))
 		err = -ENOMEM;
 	if (fclose(mem) != 0 || err)

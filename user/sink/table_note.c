@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "lib/text.h"
+#include "sink/cell.h"
 #include "sink/column.h"
 
 /* Below this, steal is the noise of any VM. */
@@ -71,6 +72,22 @@ unsigned table_notes(FILE *mem, const struct interval *iv, struct table_notes_sh
 	unsigned n = note_lost(mem, iv) + note_contradictions(mem, iv, shown.lost) + note_steal(mem, iv);
 
 	return shown.asleep ? n + note_asleep(mem, iv) : n;
+}
+
+unsigned table_note_flood(FILE *mem, const struct table_flood *flood)
+{
+	char comm[CELL_SIZE];
+
+	if (!flood->n_left_out)
+		return 0;
+	cell_set_bytes(comm, flood->of->comm, LOOP_COMM_LEN);
+	if (flood->n_processes == 1)
+		fprintf(mem, "# %zu more loops of %s (%" PRIu32 ") ended within this time: '-o json' tells of each\n", flood->n_left_out, comm,
+			flood->of->id.pid);
+	else
+		fprintf(mem, "# %zu more loops ended within this time, of %zu processes, %zu of them of %s (%" PRIu32 "): '-o json' tells of each\n",
+			flood->n_left_out, flood->n_processes, flood->most, comm, flood->of->id.pid);
+	return 1;
 }
 
 void table_note_no_loops(FILE *mem, const struct interval *iv)

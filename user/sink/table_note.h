@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "model/record.h"
+#include "sink/table_flood.h"
 
 struct table_notes_shown {
 	bool lost;   /* the table has a column of contradictions: no need to point at it */
@@ -20,6 +21,8 @@ struct table_notes_shown {
 
 /* Losses, steal, and threads not shown; nothing where there is nothing to say. Returns the number of lines. */
 unsigned table_notes(FILE *mem, const struct interval *iv, struct table_notes_shown shown);
+/* Loops that are not rows because there were too many of them; nothing where there are none. Returns the number of lines. */
+unsigned table_note_flood(FILE *mem, const struct table_flood *flood);
 /* In place of a table without rows. */
 void table_note_no_loops(FILE *mem, const struct interval *iv);
 
