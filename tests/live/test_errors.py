@@ -17,6 +17,7 @@ from harness import LOOPERS, LOOPSCOPE, ROOT, LiveTest, cases, require_program, 
 
 DONE, FAILED, USAGE, IMPOSSIBLE = 0, 1, 2, 3
 TIMEOUT = 15
+DETACHED = 90  # the kernel lets go of probes slowly while its CPUs are busy
 
 
 def kernel_thread():
@@ -228,6 +229,22 @@ class Doctor(LiveTest):
         self.assertEqual(done.returncode, DONE, done.stderr)
         self.assertGreater(len(done.stdout.splitlines()), 3, "line by line")
         self.assertIn("/sys/kernel/btf/vmlinux", done.stdout)
+
+    def test_says_which_edges_work_here(self):
+        """Those that it says work do; those that it says don't are refused with the same remedy."""
+        done = subprocess.run([LOOPSCOPE, "doctor", "-o", "json"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=TIMEOUT, check=False)
+        lines = {o["what"]: o for o in map(json.loads, done.stdout.splitlines())}
+        program = self.looper("poll")
+        for kind in ("fentry", "tracepoint", "uprobe"):
+            line = lines["edges " + kind]
+            self.note("%s: %s, %s" % (line["what"], line["result"], line["found"]))
+            observer = self.observe("attach", "-p", program.pid, "--edges", kind, "-d", "20ms")
+            works = line["result"] == "ok"
+            self.assertEqual(observer.wait_exit(DETACHED), DONE if works else IMPOSSIBLE, observer.errors)
+            self.assertEqual(works, line["remedy"] is None)
+            if not works:
+                self.assertIn(line["remedy"], observer.errors[0])
 
 
 def bpf_ids_of(pid):

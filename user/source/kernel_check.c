@@ -11,11 +11,13 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "lib/cleanup.h"
 #include "lib/privilege.h"
 #include "source/kernel.h"
+#include "source/kernel_edges_try.h"
 #include "source/kernel_privilege.h"
 
 #define BTF_PATH "/sys/kernel/btf/vmlinux"
@@ -156,6 +158,29 @@ static void check_steal(struct check_line *l)
 		say(l, CHECK_LIMITED, "mount /proc", "/proc/stat can't be read: steal shows as unknown");
 }
 
+/* Which kinds of --edges there are here. None of them is necessary. */
+static size_t check_edges(struct check_line *lines)
+{
+	static const enum edge_kind kinds[] = { EDGES_FENTRY, EDGES_TRACEPOINT, EDGES_UPROBE };
+	struct btf *kernel = btf__load_vmlinux_btf();
+	enum edge_kind best = kernel ? kernel_edges_auto(kernel) : EDGES_SCHED;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct check_line *l = &lines[i];
+		struct edges_trial t = {};
+
+		snprintf(l->what, sizeof(l->what), "edges %s", edge_kind_name(kinds[i]));
+		if (kernel)
+			kernel_edges_try(kinds[i], kernel, &t);
+		if (!kernel)
+			say(l, CHECK_LIMITED, "", "not tried, because of the above");
+		else
+			say(l, t.works ? CHECK_OK : CHECK_LIMITED, t.remedy, "%s%s", t.found, kinds[i] == best ? "; what --edges auto takes" : "");
+	}
+	btf__free(kernel);
+	return ARRAY_SIZE(kinds);
+}
+
 static bool stands_in_the_way(const struct check_line *lines, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -186,6 +211,7 @@ size_t kernel_checks(struct check_line lines[KERNEL_CHECKS_MAX])
 		else
 			trials[i].check(&lines[n]);
 	}
+	n += check_edges(&lines[n]);
 	check_statistics(&lines[n++]);
 	check_steal(&lines[n++]);
 	return n;

@@ -4,18 +4,15 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "lib/cleanup.h"
@@ -23,6 +20,7 @@
 #include "loopscope.skel.h"
 #include "source/kernel_check.h"
 #include "source/kernel_cost.h"
+#include "source/kernel_edges_try.h"
 #include "source/kernel_uprobe.h"
 
 const char *const kernel_edge_choices[] = { "auto", "sched", "tracepoint", "fentry", "uprobe", NULL };
@@ -54,86 +52,29 @@ static void choose_loaded(struct loopscope_bpf *skel, enum edge_kind kind)
 	bpf_program__set_autoload(skel->progs.ls_pulse_walk, kind != EDGES_SCHED);
 }
 
-#if defined(__x86_64__)
-#define TRIAL_FUNCTION "__x64_sys_ppoll"
-#else
-#define TRIAL_FUNCTION "__arm64_sys_ppoll"
-#endif
-
-/* fentry is offered by BTF and refused by some platforms only at attach time, so a program that does nothing is attached. */
-static bool fentry_works(const struct btf *kernel)
+static enum edge_kind kind_of(enum edge_choice choice)
 {
-	static const struct bpf_insn nothing[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_TRACE_FEXIT);
-	_cleanup_close_ int prog = -1, link = -1;
-	int id = btf__find_by_name_kind(kernel, TRIAL_FUNCTION, BTF_KIND_FUNC);
-
-	if (id < 0)
-		return false;
-	o.attach_btf_id = (__u32)id;
-	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, "ls_trial", "GPL", nothing, ARRAY_SIZE(nothing), &o);
-	if (prog >= 0)
-		link = bpf_raw_tracepoint_open(NULL, prog);
-	return link >= 0;
-}
-
-#define TRACEFS "/sys/kernel/tracing"
-
-static bool tracefs_is_there(void)
-{
-	/* As an open would be judged: access(2) leaves out capabilities of who is not root. */
-	return !eaccess(TRACEFS "/events/syscalls/sys_enter_ppoll/id", R_OK) ||
-	       !eaccess("/sys/kernel/debug/tracing/events/syscalls/sys_enter_ppoll/id", R_OK);
-}
-
-/* What is mounted from now on is seen by nobody else. In a chroot "/" is mostly no mount of its own, but /sys is. */
-static bool keep_mounts_to_ourselves(void)
-{
-	return !unshare(CLONE_NEWNS) && (!mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) || !mount(NULL, "/sys", NULL, MS_REC | MS_SLAVE, NULL));
-}
-
-/* Where tracefs isn't mounted, it is mounted for us alone: in a mount namespace of our own, which ends with us. */
-static bool tracefs_make(void)
-{
-	if (tracefs_is_there())
-		return true;
-	if (!keep_mounts_to_ourselves())
-		return false;
-	if (mount("tracefs", TRACEFS, "tracefs", 0, NULL))
-		return false;
-	return tracefs_is_there();
+	switch (choice) {
+	case CHOOSE_TRACEPOINT:
+		return EDGES_TRACEPOINT;
+	case CHOOSE_FENTRY:
+		return EDGES_FENTRY;
+	case CHOOSE_UPROBE:
+		return EDGES_UPROBE;
+	default:
+		return EDGES_SCHED;
+	}
 }
 
 int kernel_edges_prepare(struct kernel_edges *e, struct loopscope_bpf *skel, const struct btf *kernel, enum edge_choice choice,
 			 struct fault *f)
 {
-	switch (choice) {
-	case CHOOSE_SCHED:
-		e->kind = EDGES_SCHED;
-		break;
-	case CHOOSE_UPROBE:
-		e->kind = EDGES_UPROBE;
-		break;
-	case CHOOSE_FENTRY:
-		if (!fentry_works(kernel))
-			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE,
-				     "--edges fentry: this kernel refuses fentry; use --edges auto, which takes what works");
-		e->kind = EDGES_FENTRY;
-		break;
-	case CHOOSE_TRACEPOINT:
-		if (!tracefs_make())
-			return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE,
-				     "--edges tracepoint: no tracefs can be read here%s; mount -t tracefs tracefs " TRACEFS,
-				     privilege_has(CAP_SYS_ADMIN) ? "" : ", and CAP_SYS_ADMIN is missing to mount one");
-		e->kind = EDGES_TRACEPOINT;
-		break;
-	case CHOOSE_AUTO:
-		e->kind = fentry_works(kernel) ? EDGES_FENTRY : tracefs_make() ? EDGES_TRACEPOINT : EDGES_SCHED;
-		break;
-	}
+	struct edges_trial t;
+
+	e->kind = choice == CHOOSE_AUTO ? kernel_edges_auto(kernel) : kind_of(choice);
+	kernel_edges_try(e->kind, kernel, &t);
+	if (!t.works)
+		return fault(f, -ENOTSUP, EXIT_IMPOSSIBLE, "--edges %s: %s; %s", edge_kind_name(e->kind), t.found, t.remedy);
 	choose_loaded(skel, e->kind);
 	e->uprobe_multi = e->kind == EDGES_UPROBE && kernel_uprobe_multi_works();
 	kernel_uprobe_prepare(skel->progs.ls_up_enter, e->uprobe_multi);
