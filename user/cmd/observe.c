@@ -118,7 +118,7 @@ int observe_round(struct observation *ob, struct interval *ret, struct fault *f)
 		return fault(f, err, EXIT_FAILED, "the report can't be made: %s", strerror(-err));
 	ret->steal = steal_meter_step(&ob->steal);
 	if (!kernel_source_losses(ob->source, &lost))
-		ret->lost = (int64_t)(lost.ended_lost + lost.not_tracked + lost.torn + lost.slow_ticks);
+		ret->lost = (int64_t)(lost.ended_lost + lost.not_tracked + lost.torn + lost.missed + lost.slow_ticks);
 	return 0;
 }
 

@@ -88,11 +88,13 @@ bool kernel_source_begins_to_measure(const struct kernel_source *k); /* whether 
 /* True where edges are measured, or would be but for the budget. */
 bool kernel_source_measures(const struct kernel_source *k);
 
-/* Losses since the last call: final sums without room, threads beyond the limit, torn snapshots. */
+/* Losses since the last call: final sums without room, threads beyond the limit, torn snapshots, events for which the kernel left out a
+ * program, of whichever thread. */
 struct kernel_losses {
 	uint64_t ended_lost; /* loops whose last interval was lost */
 	uint64_t not_tracked;
 	uint64_t torn;
+	uint64_t missed;
 	uint64_t edges, slow_ticks, stacks;
 };
 int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret);

@@ -53,6 +53,7 @@ struct kernel_source {
 	struct kernel_sampling sampling;
 	struct kernel_budget budget, phase_budget;
 	uint64_t counters[LS_NR_COUNTERS]; /* as last read */
+	uint64_t missed;                   /* events, as last read */
 	uint64_t torn_mended;              /* torn since then, but read whole by another walk */
 	/* for the time of a snapshot */
 	kernel_sample_fn fn;

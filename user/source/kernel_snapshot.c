@@ -181,14 +181,39 @@ int kernel_counter(const struct kernel_source *k, __u32 which, uint64_t *ret)
 	return 0;
 }
 
+/* How often the kernel has left out one of our programs because it, or for some kinds any, was running on that CPU already, or was
+ * preempted there: each time an event was missed. Iterators are not left out. */
+static int recursion_misses(const struct kernel_source *k, uint64_t *ret)
+{
+	struct bpf_program *prog;
+	uint64_t sum = 0;
+
+	bpf_object__for_each_program(prog, k->skel->obj) {
+		struct bpf_prog_info info = {};
+		__u32 len = sizeof(info);
+
+		if (bpf_program__fd(prog) < 0)
+			continue;
+		if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
+			return -errno;
+		sum += info.recursion_misses;
+	}
+	*ret = sum;
+	return 0;
+}
+
 int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
 {
-	uint64_t d[LS_NR_COUNTERS] = {};
+	uint64_t d[LS_NR_COUNTERS] = {}, missed = 0;
+	int err = recursion_misses(k, &missed);
+
+	if (err)
+		return err;
 
 	for (__u32 i = 0; i < LS_NR_COUNTERS; i++) {
 		uint64_t sum = 0;
-		int err = kernel_counter(k, i, &sum);
 
+		err = kernel_counter(k, i, &sum);
 		if (err)
 			return err;
 		d[i] = sum - k->counters[i];
@@ -200,6 +225,8 @@ int kernel_source_losses(struct kernel_source *k, struct kernel_losses *ret)
 	ret->edges = d[LS_C_EVENTS_LOST];
 	ret->slow_ticks = d[LS_C_SLOW_LOST];
 	ret->stacks = d[LS_C_STACK_LOST];
+	ret->missed = missed - k->missed;
+	k->missed = missed;
 	k->torn_mended = 0;
 	return 0;
 }
