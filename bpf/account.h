@@ -29,12 +29,45 @@
 
 /* --- time ---------------------------------------------------------------------------------------------------------- */
 
+/* A program that writes here may be preempted in the middle. What it was doing then is whole only when it is done, so the wait is kept
+ * apart until the thread's next event: acct_hold() as it leaves the CPU, acct_go_on() when it is back. */
+static __always_inline void acct_hold(struct ls_thread *t, __u64 now)
+{
+	t->held_from_ns = now;
+}
+
+static __always_inline void acct_go_on(struct ls_thread *t, __u64 now)
+{
+	if (now > t->held_from_ns)
+		t->held_ns += now - t->held_from_ns;
+	t->held_from_ns = 0;
+}
+
+/* Of the time since the last transition, on a CPU by all that was written: what it was held for was a wait. */
+ACCT_FN int acct_held(struct ls_thread *t, __u64 now)
+{
+	__u64 ns;
+
+	if (!t || now <= t->last_ns || (t->state != LS_TICK_CPU && t->state != LS_IO_CPU))
+		return 0;
+	ns = t->held_ns;
+	if (ns > now - t->last_ns)
+		ns = now - t->last_ns;
+	__sync_fetch_and_add(&t->held_ns, -ns); /* it may be held again meanwhile */
+	t->last_ns += ns;
+	t->sum_ns[t->state == LS_IO_CPU ? LS_WAIT_IO : LS_WAIT_TICK] += ns;
+	t->culprit_other_ns += ns;
+	return 0;
+}
+
 /* Adds the time since the last transition to the state in progress. */
 static __always_inline void acct_advance(struct ls_thread *t, __u64 now)
 {
 	__u32 state = t->state;
 	__u64 dt;
 
+	if (t->held_ns)
+		acct_held(t, now);
 	if (now <= t->last_ns)
 		return;
 	dt = now - t->last_ns;
@@ -238,16 +271,28 @@ static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, const
 /* A wrapper's frame is smaller than this: a sleep further down, after an entry-only edge, is a callback's. */
 #define ACCT_WRAPPER_BYTES 512
 
+static __always_inline int acct_in_wrapper(const struct ls_point *home, const struct acct_place *p)
+{
+	return p->nr == home->nr && p->abi == home->abi && p->sp <= home->sp && home->sp - p->sp < ACCT_WRAPPER_BYTES;
+}
+
 /* It has entered its own wait: has it not left it since, where only entries are seen? */
 static __always_inline int acct_still_in_io(const struct ls_thread *t, const struct acct_place *p)
 {
-	const struct ls_point *home = &t->points[t->home & (LS_POINTS - 1)];
-
 	if (!(t->flags & LS_F_IN_IO))
 		return 0;
 	if (!(t->flags & LS_F_ENTRY_ONLY))
 		return 1;
-	return p->io_wait && p->nr == home->nr && p->sp <= home->sp && home->sp - p->sp < ACCT_WRAPPER_BYTES;
+	return p->io_wait && acct_in_wrapper(&t->points[t->home & (LS_POINTS - 1)], p);
+}
+
+/* Only entries are seen, and the loop's wait seemed to be over: its thread had been woken, for nothing as it proves now, or a signal's
+ * handler came in between and waited itself, deeper. */
+static __always_inline int acct_goes_on(const struct ls_thread *t, const struct acct_place *p)
+{
+	const struct ls_point *last = &t->points[t->last_point & (LS_POINTS - 1)];
+
+	return acct_in_wrapper(&t->points[t->home & (LS_POINTS - 1)], p) && (t->last_point == t->home || p->sp > last->sp);
 }
 
 static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct acct_place *p)
@@ -261,10 +306,17 @@ static __always_inline int acct_sleeps_at_home(struct ls_thread *t, const struct
 	if (t->home < 0)
 		return 0;
 	home = &t->points[t->home & (LS_POINTS - 1)];
+	if ((t->flags & (LS_F_IN_IO | LS_F_ENTRY_ONLY)) == LS_F_ENTRY_ONLY) {
+		if (!acct_goes_on(t, p))
+			return 0;
+		t->flags |= LS_F_IN_IO;
+		t->io_start_ns = t->last_ns;
+		return 1;
+	}
 	if (!(t->flags & LS_F_IN_IO)) {
 		/* In its own wait, whose entry was not seen: the kernel skips a program of this kind while another one runs, or a map is
 		 * read, on the same CPU. */
-		if (t->flags & LS_F_ENTRY_ONLY || p->sp != home->sp || p->nr != home->nr || p->abi != home->abi)
+		if (p->sp != home->sp || p->nr != home->nr || p->abi != home->abi)
 			return 0;
 		t->lost++;
 		t->flags |= LS_F_IN_IO;
@@ -409,10 +461,13 @@ ACCT_FN int acct_runs_unseen(struct ls_thread *t, __u64 now, __u64 ran_ns)
 /* acct_advance() of a thread on a CPU. */
 static __always_inline void acct_ran(struct ls_thread *t, __u64 now)
 {
-	__u64 dt = now - t->last_ns;
+	__u64 dt;
 
+	if (t->held_ns)
+		acct_held(t, now);
 	if (now <= t->last_ns)
 		return;
+	dt = now - t->last_ns;
 	t->last_ns = now;
 	if (t->state == LS_IO_CPU)
 		t->sum_ns[LS_IO_CPU] += dt;
@@ -429,9 +484,11 @@ static __always_inline int acct_io_enter(struct ls_thread *t, __u64 now, const s
 		acct_runs_unseen(t, now, p->ran_ns);
 	acct_ran(t, now);
 	t->state = LS_TICK_CPU;
+	if (entry_only)
+		t->flags |= LS_F_ENTRY_ONLY;
 	if (!acct_note_edge(t, p, t->last_ns))
 		return 0;
-	t->flags |= entry_only ? LS_F_IN_IO | LS_F_ENTRY_ONLY : LS_F_IN_IO;
+	t->flags |= LS_F_IN_IO;
 	if (!entry_only)
 		t->state = LS_IO_CPU;
 	t->io_start_ns = t->last_ns;
@@ -439,13 +496,13 @@ static __always_inline int acct_io_enter(struct ls_thread *t, __u64 now, const s
 	return 1;
 }
 
-/* The loop's own IO wait returns. */
-static __always_inline int acct_io_exit(struct ls_thread *t, __u64 now)
+/* The loop's own IO wait returns. ran_ns: as of acct_missed_run(), where the thread was not seen to come to a CPU. */
+static __always_inline int acct_io_exit(struct ls_thread *t, __u64 now, __u64 ran_ns)
 {
 	if (!(t->flags & LS_F_IN_IO))
 		return 0;
-	if (!acct_on_cpu(t)) /* its switch-in was missed: it came to run at the latest now, a few microseconds late */
-		acct_runs_unseen(t, now, 0);
+	if (!acct_on_cpu(t)) /* its switch-in was missed */
+		acct_runs_unseen(t, now, ran_ns);
 	acct_ran(t, now);
 	acct_naive(t, t->last_ns);
 	t->flags &= ~LS_F_IN_IO;

@@ -8,6 +8,7 @@
 #include "bpf/account.h"
 #include "bpf/maps.h"
 
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 
 #ifdef LS_DEFINE_MAPS
@@ -44,11 +45,19 @@ static __always_inline bool may_begin(struct task_struct *p)
 {
 	__u32 tgid = p->tgid;
 
-	if (p->flags & PF_KTHREAD)
+	if (p->flags & (PF_KTHREAD | PF_EXITING)) /* whose end has been told: nobody would count it out again */
 		return false;
 	if (ls_only_targets)
 		return bpf_map_lookup_elem(&ls_targets, &tgid) != NULL;
 	return tgid != ls_self_tgid;
+}
+
+static __always_inline bool any_room(void)
+{
+	if (ls_n_threads < ls_max_threads)
+		return true;
+	count(LS_C_NO_STORAGE);
+	return false;
 }
 
 /* An empty state to be filled and handed to publish(). NULL where no more threads may be observed. */
@@ -56,20 +65,20 @@ static __always_inline struct ls_thread *begin_room(__u32 scratch)
 {
 	struct ls_snap *room = bpf_map_lookup_elem(&ls_scratch, &scratch);
 
-	if (!room)
+	if (!room || !any_room())
 		return NULL;
-	if (ls_n_threads >= ls_max_threads) {
-		count(LS_C_NO_STORAGE);
-		return NULL;
-	}
 	__builtin_memset(&room->t, 0, sizeof(room->t));
 	return &room->t;
 }
 
-/* The state is complete before another CPU can see it. */
+/* The state is complete before another CPU can see it; NULL: an empty one, which says nothing until it is filled. */
 static __always_inline struct ls_thread *publish(struct task_struct *p, struct ls_thread *filled)
 {
-	struct ls_thread *t = bpf_task_storage_get(&ls_threads, p, filled, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct ls_thread *t;
+
+	if (filled)
+		filled->start_boottime_ns = p->start_boottime;
+	t = bpf_task_storage_get(&ls_threads, p, filled, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (!t) {
 		count(LS_C_NO_STORAGE);

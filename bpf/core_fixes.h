@@ -16,6 +16,7 @@
 #define CORE_TASK_INTERRUPTIBLE 0x1
 #define CORE_TASK_STOPPED_TRACED 0xc
 #define CORE_TASK_WAKING 0x200
+#define CORE_TASK_FROZEN 0x8000 /* since f5d39b020809 (6.1); before, the freezer's sleep is told from no other */
 
 static __always_inline unsigned int core_old_prev_state(struct task_struct *prev)
 {
@@ -87,7 +88,25 @@ static __always_inline __u64 core_since(struct task_struct *p, __u64 then)
 	return then && now > then ? now - then : 0;
 }
 
-/* For how long a task that is on a CPU has been. */
+/* The clock of that bookkeeping. The kernel brings it up to date at each switch and tick: on a CPU that goes on running it is up to a
+ * tick old. 0 where it can't be told. */
+static __always_inline __u64 core_queue_clock(struct task_struct *p)
+{
+	struct cfs_rq *q;
+
+	if (!core_can_throttle())
+		return 0;
+	q = p->se.cfs_rq;
+	return q && q->rq ? q->rq->clock : 0;
+}
+
+/* When a task last came to a CPU, by the same clock. */
+static __always_inline __u64 core_arrival(struct task_struct *p)
+{
+	return bpf_core_field_exists(p->sched_info.last_arrival) ? p->sched_info.last_arrival : 0;
+}
+
+/* For how long a task that is on a CPU, and is just leaving it, has been there. */
 static __always_inline __u64 core_ran_ns(struct task_struct *p)
 {
 	if (!core_can_throttle() || !bpf_core_field_exists(p->sched_info.last_arrival))
@@ -145,6 +164,45 @@ static __always_inline struct task_struct *core_current_there(struct task_struct
 		return NULL;
 	q = p->se.cfs_rq;
 	return q && q->rq ? q->rq->curr : NULL;
+}
+
+/* When a poll that is to be taken up again will be over: tv_sec and tv_nsec in older kernels, end_time in newer ones. */
+struct restart_block___apart {
+	struct {
+		unsigned long tv_sec;
+		unsigned long tv_nsec;
+	} poll;
+} __attribute__((preserve_access_index));
+
+struct restart_block___time {
+	struct {
+		struct {
+			__s64 tv_sec;
+			long tv_nsec;
+		} end_time;
+	} poll;
+} __attribute__((preserve_access_index));
+
+#define CORE_CLOCKS_MAX 4096
+
+/* The system call that takes up an interrupted one again does not say which. That it was poll(fds, nfds, ...) shows in what the
+ * kernel has kept of it: no other call keeps its first two arguments in these places, with 0 or 1 after them, but for a sleep by a
+ * numbered clock, whose number is no address. *ret_end_ns: monotonic, ~0 where it has no end. */
+static __always_inline bool core_was_poll(struct task_struct *p, __u64 fds, __u32 nfds, __u64 *ret_end_ns)
+{
+	struct restart_block___apart *apart = (void *)&p->restart_block;
+	struct restart_block___time *time = (void *)&p->restart_block;
+	__u32 has_timeout = BPF_CORE_READ(p, restart_block.poll.has_timeout);
+
+	if (fds < CORE_CLOCKS_MAX || (__u64)BPF_CORE_READ(p, restart_block.poll.ufds) != fds || (__u32)BPF_CORE_READ(p, restart_block.poll.nfds) != nfds ||
+	    has_timeout > 1)
+		return false;
+	*ret_end_ns = ~0ULL;
+	if (has_timeout && bpf_core_field_exists(apart->poll.tv_sec))
+		*ret_end_ns = BPF_CORE_READ(apart, poll.tv_sec) * 1000000000ULL + BPF_CORE_READ(apart, poll.tv_nsec);
+	else if (has_timeout && bpf_core_field_exists(time->poll.end_time))
+		*ret_end_ns = BPF_CORE_READ(time, poll.end_time.tv_sec) * 1000000000ULL + BPF_CORE_READ(time, poll.end_time.tv_nsec);
+	return true;
 }
 
 /* Nobody's task storage hangs on most tasks: one load tells, where a look-up would cost a call. */

@@ -14,6 +14,8 @@
 #include "bpf/place.h"
 #include "bpf/waiters.h"
 
+#define EINTR 4 /* what the calls below -511 are to their callers, if they return at all: include/linux/errno.h */
+
 /* The threads of others leave here: it is asked before anything is read or timed. *t: NULL where it is new. */
 static __always_inline bool is_observed(struct task_struct *p, struct ls_thread **t)
 {
@@ -21,19 +23,8 @@ static __always_inline bool is_observed(struct task_struct *p, struct ls_thread 
 	return *t ? !((*t)->flags & LS_F_DEAD) : may_begin(p);
 }
 
-static __always_inline struct ls_thread *begin_edges(struct task_struct *p, __u64 now)
-{
-	struct ls_thread *t = begin_room(LS_SCRATCH_EDGE);
-
-	if (!t)
-		return NULL;
-	acct_begin_running(t, now, core_run_delay(p));
-	return publish(p, t);
-}
-
-/* p and t as is_observed() had them. */
-static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, __u64 now, const struct acct_place *place,
-				    bool entry_only)
+/* p and t as is_observed() had them. A uprobe's program may be preempted anywhere in here. */
+static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, __u64 now, struct acct_place *place, bool entry_only)
 {
 	struct ls_turn turn; /* set and read only where ls_stream is set */
 	struct ls_ticks *k;
@@ -44,8 +35,8 @@ static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, 
 
 	if (!ls_edges) /* being let go: the returns may be gone already */
 		return 0;
-	if (!t)
-		t = begin_edges(p, now);
+	if (!t && any_room())
+		t = publish(p, NULL);
 	if (!t)
 		return 0;
 	k = ticks_of(p);
@@ -55,8 +46,6 @@ static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, 
 		count(LS_C_NO_STORAGE);
 		return 0;
 	}
-	if (t->state == LS_NONE)
-		acct_begin_running(t, now, core_run_delay(p));
 	again = t->edges != ls_edges;
 	if (again) { /* a new beginning: what was open when the edges went away is not known */
 		k->tick.start_ns = 0;
@@ -66,9 +55,15 @@ static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, 
 	start = k->tick.start_ns;
 	if (ls_stream)
 		stream_turn(&turn, k);
+	if (!acct_on_cpu(t))
+		place->ran_ns = unseen_ran_ns(t, p, now);
 	waits = acct_waiting(t);
 	seq_step(&t->seq);
 	seq_step(&k->seq);
+	if (t->state == LS_NONE) {
+		acct_begin_running(t, now, core_run_delay(p));
+		t->start_boottime_ns = p->start_boottime;
+	}
 	blocked = t->sum_ns[LS_TICK_BLOCKED];
 	home = t->home;
 	state = t->state;
@@ -114,7 +109,7 @@ static __always_inline int io_exit(struct task_struct *p, __s64 ret)
 		ticks_entry_missed(k, t);
 	}
 	warm(t, k);
-	end_io(p, t, k, bpf_ktime_get_ns(), ret);
+	end_io(p, t, k, bpf_ktime_get_ns(), ret < -511 ? -EINTR : ret);
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "bpf/place.h"
 #include "bpf/stream.h"
 #include "bpf/ticks.h"
+#include "bpf/unseen.h"
 #include "bpf/waiters.h"
 
 #define EDGES_STACKS_A_SECOND 2000 /* per thread: about 1 us each */
@@ -87,11 +88,12 @@ static __always_inline void warm(const struct ls_thread *t, const struct ls_tick
 /* The loop's own IO wait has ended. */
 static __always_inline void end_io(struct task_struct *p, struct ls_thread *t, struct ls_ticks *k, __u64 now, __s64 ret)
 {
+	__u64 ran_ns = acct_on_cpu(t) ? 0 : unseen_ran_ns(t, p, now);
 	bool waits = acct_waiting(t);
 
 	seq_step(&t->seq);
 	seq_step(&k->seq);
-	acct_io_exit(t, now);
+	acct_io_exit(t, now, ran_ns);
 	ticks_exit(k, t, ret, ls_epoch);
 	seq_step(&k->seq);
 	seq_step(&t->seq);

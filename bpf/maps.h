@@ -86,11 +86,11 @@ struct ls_map_counters {
 LS_MAP struct ls_map_counters ls_counters SEC(".maps");
 
 /* Room to build a thread's state in: it is larger than the BPF stack. One for the switch (runs with interrupts off), one for
- * the iterators (interrupts on). */
-enum { LS_SCRATCH_EVENT = 0, LS_SCRATCH_ITER = 1, LS_SCRATCH_EDGE = 2, LS_SCRATCH_LOOK = 3 };
+ * the iterators (interrupts on, but there is one of them at a time), one for the look (an interrupt). */
+enum { LS_SCRATCH_EVENT = 0, LS_SCRATCH_ITER = 1, LS_SCRATCH_LOOK = 2 };
 struct ls_map_scratch {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 4);
+	__uint(max_entries, 3);
 	__type(key, __u32);
 	__type(value, struct ls_snap);
 };

@@ -10,6 +10,7 @@
 #include "bpf/core_fixes.h"
 #include "bpf/begin.h"
 #include "bpf/phases.h"
+#include "bpf/unseen.h"
 #include "bpf/waiters.h"
 
 #define TRIES 4
@@ -31,11 +32,13 @@ static __always_inline bool tick_ns_of(struct ls_thread *t, __u64 *ret_ns)
 static __always_inline void note_running(struct task_struct *task, struct ls_thread *t)
 {
 	bool waits = acct_waiting(t);
+	__u64 now;
 
 	if (acct_on_cpu(t))
 		return;
+	now = bpf_ktime_get_ns();
 	seq_step(&t->seq);
-	acct_missed_run(t, bpf_ktime_get_ns(), NULL, core_ran_ns(task));
+	acct_missed_run(t, now, NULL, unseen_ran_ns(t, task, now));
 	seq_step(&t->seq);
 	if (waits)
 		wait_left(t->wait_cpu);

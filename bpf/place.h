@@ -11,6 +11,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include "bpf/account.h"
+#include "bpf/core_fixes.h"
 
 /* How the call says its timeout. */
 enum place_timeout {
@@ -96,6 +97,29 @@ static __always_inline bool place_syscall(struct task_struct *task, struct pt_re
 	return true;
 }
 
+/* Asleep on the way out of a system call whose result is there already: stopped, traced, frozen. From the call's entry on, ax has
+ * held -ENOSYS. */
+static __always_inline bool place_is_over(struct pt_regs *regs)
+{
+	return (int)regs->ax != -38;
+}
+
+/* restart_syscall, of poll: what a poll that was stopped goes on as, with the arguments that it had. Other IO waits are entered anew. */
+static __always_inline void place_restarted(struct task_struct *task, struct acct_place *p, const struct place_args *args)
+{
+	bool ia32 = p->abi == LS_ABI_IA32;
+	__u64 end_ns, now;
+
+	if (p->nr != (ia32 ? 0 : 219) || !core_was_poll(task, args->a[0], args->a[1], &end_ns))
+		return;
+	p->nr = ia32 ? 168 : 7;
+	p->nfds = args->a[1];
+	p->io_wait = 1;
+	now = bpf_ktime_get_ns();
+	if (end_ns != ~0ULL)
+		p->timeout_ns = end_ns > now ? end_ns - now : 0;
+}
+
 /* Can the thread be in an IO wait, going by the number alone? For those that nobody observes: one load, and nearly always no. */
 static __always_inline bool place_may_wait(struct task_struct *task, struct pt_regs *regs)
 {
@@ -149,6 +173,17 @@ static __always_inline bool place_syscall(struct task_struct *task, struct pt_re
 static __always_inline bool place_fault(struct pt_regs *regs)
 {
 	return !(regs->pstate & PLACE_PSTATE_32);
+}
+
+/* No register tells. */
+static __always_inline bool place_is_over(struct pt_regs *regs)
+{
+	return false;
+}
+
+/* There is no poll, and ppoll is entered anew. */
+static __always_inline void place_restarted(struct task_struct *task, struct acct_place *p, const struct place_args *args)
+{
 }
 
 #endif
@@ -253,8 +288,10 @@ static __always_inline void place_read_args(struct task_struct *task, struct acc
 		p->nr = place_fault(regs) ? LS_NR_PAGE_FAULT : LS_NR_UNKNOWN;
 		return;
 	}
-	if (p->abi == LS_ABI_IA32 ? !place_io_ia32(p->nr, &io) : !place_io_native(p->nr, &io))
+	if (p->abi == LS_ABI_IA32 ? !place_io_ia32(p->nr, &io) : !place_io_native(p->nr, &io)) {
+		place_restarted(task, p, args);
 		return;
+	}
 	if (io.timeout == PLACE_URING && (!(args->a[3] & PLACE_URING_GETEVENTS) || !(__u32)args->a[2]))
 		return; /* submits, waits for nothing */
 	p->io_wait = 1;

@@ -15,6 +15,7 @@
 #include "bpf/place.h"
 #include "bpf/begin.h"
 #include "bpf/edges.h"
+#include "bpf/unseen.h"
 #include "bpf/waiters.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -41,6 +42,12 @@ static __always_inline void write_begin(struct ls_thread *t)
 static __always_inline void write_end(struct ls_thread *t)
 {
 	seq_step(&t->seq);
+}
+
+/* The thread was preempted while a program of its own wrote its state, and that program goes on when it is back: a uprobe's, or none. */
+static __always_inline bool in_the_middle(const struct ls_thread *t)
+{
+	return t->seq & 1;
 }
 
 /* Can a CFS quota hold this thread back? Only below the root group; then its run queue's throttle clock is read. */
@@ -97,6 +104,28 @@ struct {
 	__type(value, struct left);
 } ls_left SEC(".maps");
 
+/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger; or the call is over, and the thread
+ * is frozen before it gets back to user space (cgroup v2 lets it sleep as an IO wait does). */
+static __always_inline void not_for_fds(struct task_struct *p, struct acct_place *place, unsigned int state)
+{
+	struct pt_regs *regs;
+	bool over = false;
+
+	if (state & TASK_STOPPED_OR_TRACED) {
+		place->io_wait = 0;
+		place->nr = LS_NR_STOPPED;
+		return;
+	}
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	if (regs && place->nr != LS_NR_PAGE_FAULT)
+		over = place_is_over(regs);
+	if (!over && state & CORE_TASK_INTERRUPTIBLE)
+		return;
+	place->io_wait = 0;
+	if (over && state & (CORE_TASK_INTERRUPTIBLE | CORE_TASK_FROZEN))
+		place->nr = LS_NR_STOPPED;
+}
+
 /* t: NULL where it is not observed yet. */
 static __always_inline void switched_out(void *ctx, struct task_struct *p, struct ls_thread *t, __u64 now, bool asleep,
 					 unsigned int state)
@@ -119,6 +148,8 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	place_read_args(p, &left->place, &left->args, true);
 	if (!asleep)
 		throttle_now(p, &thr);
+	if (asleep)
+		not_for_fds(p, &left->place, state);
 	if (!t) {
 		if (left->place.io_wait && begin(p, now, &left->place, asleep ? NULL : &thr, cpu, LS_SCRATCH_EVENT, 0) && !asleep)
 			wait_entered(p, cpu);
@@ -126,12 +157,6 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	}
 	if (t->edges && t->edges != ls_edges)
 		acct_drop_edges(t);
-	if (asleep && !(state & CORE_TASK_INTERRUPTIBLE)) {
-		/* In an IO wait's system call, but not for fds: a lock, a page of the events' buffer, a debugger. */
-		left->place.io_wait = 0;
-		if (state & TASK_STOPPED_OR_TRACED)
-			left->place.nr = LS_NR_STOPPED;
-	}
 	if (!acct_on_cpu(t))
 		left->place.ran_ns = core_ran_ns(p);
 	if (acct_waiting(t))
@@ -166,6 +191,7 @@ static __always_inline void note_back(struct task_struct *p, struct ls_thread *t
 	if (!k)
 		return;
 	if ((t->flags & LS_F_ENTRY_ONLY) && (was == LS_WAIT_IO || was == LS_IDLE)) {
+		ticks_slept(k);
 		end_io(p, t, k, now, LS_RET_UNKNOWN);
 		return;
 	}
@@ -186,6 +212,7 @@ static __always_inline void switched_in(struct task_struct *p, struct ls_thread 
 		acct_drop_edges(t);
 	if (acct_waiting(t))
 		ring = cpu_ring(t->wait_cpu);
+	unseen_set_clock(t, p, now);
 	was = t->state;
 	since = t->last_ns;
 	slept_ns = t->sum_ns[LS_TICK_BLOCKED];
@@ -211,11 +238,17 @@ static __always_inline int on_switch(void *ctx, bool preempt, struct task_struct
 
 	if (out || may_be_first_wait(prev, asleep, state)) {
 		now = bpf_ktime_get_ns();
-		switched_out(ctx, prev, out, now, asleep, state);
+		if (out && !asleep && in_the_middle(out))
+			acct_hold(out, now);
+		else
+			switched_out(ctx, prev, out, now, asleep, state);
 	}
 	if (in) {
 		now = now ? now : bpf_ktime_get_ns();
-		switched_in(next, in, now);
+		if (in->held_from_ns)
+			acct_go_on(in, now);
+		else
+			switched_in(next, in, now);
 	}
 	ring = cpu_ring(bpf_get_smp_processor_id());
 	if (ring && (ring->waiters > 0 || !core_knows_current()))
@@ -245,7 +278,7 @@ int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
 	struct acct_throttle thr = {};
 
 	/* Waking is not switching: a thread that is on its CPU may be in the middle of an edge. */
-	if (!t || !acct_asleep(t))
+	if (!t || !acct_asleep(t) || in_the_middle(t))
 		return 0;
 	throttle_now(p, &thr);
 	write_begin(t);
@@ -255,8 +288,8 @@ int BPF_PROG(ls_sched_wakeup, struct task_struct *p)
 	return 0;
 }
 
-/* The thread's last sums, so that no interval loses its end. */
-static __always_inline void send_ended(struct task_struct *p, struct ls_thread *t, __u32 reason)
+/* The thread's last sums, so that no interval loses its end. tid and start: those that it had until then. */
+static __always_inline void send_ended(struct task_struct *p, struct ls_thread *t, __u32 tid, __u32 reason)
 {
 	struct ls_snap *s = bpf_ringbuf_reserve(&ls_ended, sizeof(*s), 0);
 
@@ -265,8 +298,8 @@ static __always_inline void send_ended(struct task_struct *p, struct ls_thread *
 		return;
 	}
 	s->now_ns = t->last_ns;
-	s->start_boottime_ns = p->start_boottime;
-	s->tid = p->pid;
+	s->start_boottime_ns = t->start_boottime_ns;
+	s->tid = tid;
 	s->tgid = p->tgid;
 	s->reason = reason;
 	s->phases = 0;
@@ -299,7 +332,7 @@ int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
 		write_end(t);
 		if (acct_waiting(t))
 			wait_left(t->wait_cpu);
-		send_ended(p, t, LS_SNAP_EXIT);
+		send_ended(p, t, p->pid, LS_SNAP_EXIT);
 		if (ls_measure)
 			stop_measured(p, t->last_ns);
 		__sync_fetch_and_sub(&ls_n_threads, 1);
@@ -313,9 +346,10 @@ int BPF_PROG(ls_sched_process_exit, struct task_struct *p)
 	return 0;
 }
 
-/* Another program from here on: its loops are new ones. */
+/* Another program from here on: its loops are new ones. A thread that was not its process's first has become that, with the first
+ * one's PID and start. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(ls_sched_process_exec, struct task_struct *p)
+int BPF_PROG(ls_sched_process_exec, struct task_struct *p, int old_pid)
 {
 	struct ls_thread *t = observed(p);
 
@@ -324,13 +358,14 @@ int BPF_PROG(ls_sched_process_exec, struct task_struct *p)
 	write_begin(t);
 	acct_settle(t, bpf_ktime_get_ns(), NULL, 0);
 	write_end(t);
-	send_ended(p, t, LS_SNAP_EXEC);
+	send_ended(p, t, old_pid, LS_SNAP_EXEC);
 	if (ls_measure)
 		stop_measured(p, t->last_ns);
 	if (acct_waiting(t))
 		wait_left(t->wait_cpu);
 	write_begin(t);
 	acct_restart(t);
+	t->start_boottime_ns = p->start_boottime;
 	write_end(t);
 	return 0;
 }
@@ -366,7 +401,7 @@ int ls_look(void *ctx)
 	if (!regs || !place_may_wait(p, regs))
 		return 0;
 	t = bpf_task_storage_get(&ls_threads, p, NULL, 0);
-	if (t ? t->edges || t->state != LS_TICK_CPU : !may_begin(p))
+	if (t ? t->edges || t->state != LS_TICK_CPU || in_the_middle(t) : !may_begin(p))
 		return 0;
 	place_read(p, &place, false);
 	if (!place.io_wait)

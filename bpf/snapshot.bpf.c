@@ -12,6 +12,7 @@
 #include "bpf/begin.h"
 #include "bpf/edges.h"
 #include "bpf/phases.h"
+#include "bpf/unseen.h"
 
 #define SNAPSHOT_TRIES 4
 
@@ -23,6 +24,8 @@ int ls_seed(struct bpf_iter__task *ctx)
 	struct task_struct *p = ctx->task;
 	struct acct_place place = {};
 
+	struct pt_regs *regs;
+
 	if (!p || !may_begin(p))
 		return 0;
 	if (!(p->__state & CORE_TASK_INTERRUPTIBLE) || p->on_cpu || core_on_queue_runnable(p))
@@ -30,7 +33,8 @@ int ls_seed(struct bpf_iter__task *ctx)
 	if (bpf_task_storage_get(&ls_threads, p, NULL, 0))
 		return 0;
 	place_read(p, &place, false);
-	if (!place.io_wait)
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	if (!place.io_wait || !regs || place_is_over(regs))
 		return 0;
 	begin(p, bpf_ktime_get_ns(), &place, NULL, 0, LS_SCRATCH_ITER, LS_F_SEEDED);
 	return 0;
@@ -102,7 +106,7 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 	}
 	/* A missed switch-in must not show a loop that computes as one that waits. */
 	if (acct_waiting(&s->t) && p->on_cpu)
-		acct_missed_run(&s->t, s->now_ns, ring, core_ran_ns(p));
+		acct_missed_run(&s->t, s->now_ns, ring, unseen_ran_ns(&s->t, p, s->now_ns));
 	acct_settle(&s->t, s->now_ns, ring, clock);
 	acct_unseen_wait(&s->t, delay);
 	s->start_boottime_ns = p->start_boottime;

@@ -167,6 +167,13 @@ ACCT_FN int ticks_entered(struct ls_ticks *k, const struct ls_thread *t)
 	return 0;
 }
 
+/* Where only entries are seen: it has slept at its own wait point, so the wait that it entered there had not been over. */
+static __always_inline void ticks_slept(struct ls_ticks *k)
+{
+	if (k->call != LS_CALL_OWN)
+		k->call = LS_CALL_ENTERED;
+}
+
 /* The thread has slept at its own wait point although its entry was not seen: the tick before has ended at a time that nobody
  * knows, so it is not counted. */
 ACCT_FN int ticks_entry_missed(struct ls_ticks *k, const struct ls_thread *t)

@@ -38,7 +38,7 @@ enum ls_state {
 /* Where a thread is blocked when it is not in a syscall: kept in the place of a syscall number. Append only. */
 enum ls_pseudo_nr {
 	LS_NR_PAGE_FAULT = 0xffff0001,
-	LS_NR_STOPPED = 0xffff0002, /* SIGSTOP, ptrace */
+	LS_NR_STOPPED = 0xffff0002, /* SIGSTOP, ptrace, the freezer */
 	LS_NR_UNKNOWN = 0xffff0003,
 };
 
@@ -53,7 +53,7 @@ enum ls_flags {
 	LS_F_SEEDED = 1,   /* found asleep when observation began; no event seen since */
 	LS_F_DEAD = 2,     /* exited: its last sums have been sent */
 	LS_F_IN_IO = 4,    /* edges are measured, and it is inside its own IO wait */
-	LS_F_ENTRY_ONLY = 8, /* of the edges only the wait's entry is seen: a return to the CPU after a sleep ends it */
+	LS_F_ENTRY_ONLY = 8, /* of the edges only the waits' entries are seen: a return to the CPU after a sleep ends one */
 };
 
 /* A place where the thread waited for IO. The outermost one that repeats is the loop's. */
@@ -87,7 +87,8 @@ struct ls_culprit {
 };
 
 /* One observed thread. Lives in task storage; written by one CPU at a time (the scheduler's events of one thread are
- * serialised by its run-queue lock), read by the snapshot, which retries while seq is odd or changed. */
+ * serialised by its run-queue lock), read by the snapshot, which retries while seq is odd or changed. A program that runs in the
+ * thread itself may be preempted while it writes: the scheduler's events find seq odd then, and leave all but held_* alone. */
 struct ls_thread {
 	__u32 seq;
 	__u8 state; /* enum ls_state */
@@ -122,6 +123,11 @@ struct ls_thread {
 	__u8 delay_known;
 	__u32 edges; /* the value of ls_edges under which its edges are measured; 0: by the scheduler alone */
 	__u32 pad1;
+	__s64 ahead_ns; /* of our clock before that of the scheduler's record; 0: not known */
+	/* It was preempted while a program of its own was writing this, which cannot be interrupted by another write: since when (0: it
+	 * runs), and for how long, to be told of the time since last_ns. */
+	__u64 held_from_ns, held_ns;
+	__u64 start_boottime_ns; /* the thread's: an exec may give it another one */
 
 	struct ls_point points[LS_POINTS];
 	struct ls_blocked blocked[LS_BLOCKED];
@@ -362,7 +368,7 @@ enum ls_counter {
 _Static_assert(sizeof(struct ls_point) == 56, "wire: ls_point");
 _Static_assert(sizeof(struct ls_blocked) == 16, "wire: ls_blocked");
 _Static_assert(sizeof(struct ls_culprit) == 48, "wire: ls_culprit");
-_Static_assert(sizeof(struct ls_thread) == 976, "wire: ls_thread");
+_Static_assert(sizeof(struct ls_thread) == 1008, "wire: ls_thread");
 _Static_assert(sizeof(struct ls_ticks) <= LS_STORAGE_MAX, "wire: ls_ticks");
 _Static_assert(sizeof(struct ls_tick_hist) <= LS_STORAGE_MAX, "wire: ls_tick_hist");
 _Static_assert(sizeof(struct ls_cpu_slot) == 32, "wire: ls_cpu_slot");

@@ -81,6 +81,14 @@ struct sched_info {
 	__u64 last_queued;
 };
 
+struct restart_block {
+	struct {
+		void *ufds;
+		int nfds;
+		int has_timeout;
+	} poll;
+};
+
 typedef struct {
 	int counter;
 } atomic_t;
@@ -108,6 +116,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
 	struct bpf_local_storage *bpf_storage;
+	struct restart_block restart_block;
 };
 
 struct seq_file;

@@ -25,8 +25,9 @@
 
 const char *const kernel_edge_choices[] = { "auto", "sched", "tracepoint", "fentry", "uprobe", NULL };
 
-static const char *const io_waits[] = { "epoll_wait", "epoll_pwait", "epoll_pwait2", "poll", "ppoll",
-					"select",     "pselect6",    "io_uring_enter", "io_getevents" };
+/* restart_syscall: what a poll that was stopped goes on as. The kernel's types don't tell of its function, so fentry does without. */
+static const char *const io_waits[] = { "epoll_wait", "epoll_pwait", "epoll_pwait2",   "poll",         "ppoll",
+					"select",     "pselect6",    "io_uring_enter", "io_getevents", "restart_syscall" };
 
 static bool is_fentry(const struct bpf_program *p)
 {
