@@ -210,15 +210,41 @@ static __always_inline void acct_enter_cpu(struct ls_thread *t)
 	t->state = LS_TICK_CPU;
 }
 
-/* Its switch-in was missed: some kernels skip the tracepoint now and then (seen on a 6.18 guest, for perf and BPF alike: the
- * successor of a switch is not the predecessor of the CPU's next one). The scheduler's own record says when it came to
- * run, so the stretch is split there and nothing is lost but, after a sleep, the wake-up's delay. */
-static __always_inline void acct_missed_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 ran_ns)
+/* Its wake-up was missed, and it has been on a run queue for queued_ns: whose, and who had that CPU, nobody noted. */
+static __always_inline void acct_missed_wakeup(struct ls_thread *t, __u64 now, __u64 queued_ns)
+{
+	struct acct_throttle unknown = {};
+
+	acct_advance(t, now > queued_ns ? now - queued_ns : 0);
+	t->state = t->state == LS_IDLE ? LS_WAIT_IO : LS_WAIT_TICK;
+	acct_wait_begin(t, t->last_ns, 0, &unknown);
+	t->repaired++;
+}
+
+/* What the scheduler's record of its waits has grown by since it last left a CPU, beyond what was seen of them. */
+static __always_inline __u64 acct_unseen_delay(const struct ls_thread *t, __u64 delay_ns)
+{
+	__u64 told, seen;
+
+	if (!t->delay_known || delay_ns <= t->delay_ns)
+		return 0;
+	told = delay_ns - t->delay_ns;
+	seen = acct_waits(t) - t->delay_waits_ns;
+	return told > seen ? told - seen : 0;
+}
+
+/* Its switch-in was missed, perhaps its wake-up too. There are kernels that skip tracepoints, for perf and BPF alike: seen on a 6.18
+ * guest that runs none while a thread of its PID 1 is current, so that whoever comes next on that CPU, or is woken by an interrupt
+ * meanwhile, does so unseen. The scheduler's own record says when it came to run, ran_ns ago, and how long it has waited for a CPU,
+ * ever (delay_ns): the stretch is split there and nothing is lost. 0: not known; after a sleep, the wake-up's delay is lost then. */
+static __always_inline void acct_missed_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 ran_ns, __u64 delay_ns)
 {
 	__u64 at = now > ran_ns ? now - ran_ns : 0;
 
 	if (at < t->last_ns)
 		at = t->last_ns;
+	if (acct_asleep(t) && ran_ns && t->delay_known && delay_ns)
+		acct_missed_wakeup(t, at, acct_unseen_delay(t, delay_ns));
 	if (acct_waiting(t) && ran_ns)
 		t->repaired++;
 	else
@@ -237,15 +263,13 @@ static __always_inline void acct_missed_run(struct ls_thread *t, __u64 now, cons
  * grown by more than what was seen, and it was no time on the CPU. */
 ACCT_FN int acct_unseen_wait(struct ls_thread *t, __u64 delay_ns)
 {
-	__u64 told, seen, cpu;
+	__u64 told, cpu;
 
-	if (!t || !t->delay_known || delay_ns <= t->delay_ns || !acct_on_cpu(t))
+	if (!t || !acct_on_cpu(t))
 		return 0;
-	told = delay_ns - t->delay_ns;
-	seen = acct_waits(t) - t->delay_waits_ns;
-	if (told <= seen + ACCT_DELAY_SLACK_NS)
+	told = acct_unseen_delay(t, delay_ns);
+	if (told <= ACCT_DELAY_SLACK_NS)
 		return 0;
-	told -= seen;
 	cpu = t->sum_ns[LS_TICK_CPU] > t->delay_cpu_ns ? t->sum_ns[LS_TICK_CPU] - t->delay_cpu_ns : 0;
 	if (told > cpu)
 		told = cpu;
@@ -262,7 +286,7 @@ static __always_inline void acct_leave_cpu(struct ls_thread *t, __u64 now, const
 	t->events++;
 	t->flags &= ~LS_F_SEEDED;
 	if (!acct_on_cpu(t))
-		acct_missed_run(t, now, (const struct ls_cpu *)0, p->ran_ns);
+		acct_missed_run(t, now, (const struct ls_cpu *)0, p->ran_ns, p->delay_ns);
 	acct_advance(t, now);
 	acct_unseen_wait(t, p->delay_ns);
 	acct_mark_delay(t, p->delay_ns);
@@ -391,17 +415,6 @@ ACCT_FN int acct_wakeup(struct ls_thread *t, __u64 now, __u32 cpu, const struct 
 	return 0;
 }
 
-/* Its wake-up was missed, and it has been on a run queue for queued_ns: whose, and who had that CPU, nobody noted. */
-static __always_inline void acct_missed_wakeup(struct ls_thread *t, __u64 now, __u64 queued_ns)
-{
-	struct acct_throttle unknown = {};
-
-	acct_advance(t, now > queued_ns ? now - queued_ns : 0);
-	t->state = t->state == LS_IDLE ? LS_WAIT_IO : LS_WAIT_TICK;
-	acct_wait_begin(t, t->last_ns, 0, &unknown);
-	t->repaired++;
-}
-
 /* Switched in. c: the CPU on which it waited; clock: of t->throttle_ref; queued_ns: for how long it has been on a run queue, by the
  * scheduler's own record, 0 where nobody asked. */
 ACCT_FN int acct_run(struct ls_thread *t, __u64 now, const struct ls_cpu *c, __u64 clock, __u64 queued_ns)
@@ -450,11 +463,11 @@ ACCT_FN int acct_settle(struct ls_thread *t, __u64 now, const struct ls_cpu *c, 
 /* --- measured edges ----------------------------------------------------------------------------------------------------
  * A measured loop pays for them at each wait: no functions of their own in the BPF programs. */
 
-/* It is on its CPU although no switch-in was seen; ran_ns: as of acct_missed_run(). */
-ACCT_FN int acct_runs_unseen(struct ls_thread *t, __u64 now, __u64 ran_ns)
+/* It is on its CPU although no switch-in was seen: see acct_missed_run(). */
+ACCT_FN int acct_runs_unseen(struct ls_thread *t, __u64 now, __u64 ran_ns, __u64 delay_ns)
 {
 	if (t)
-		acct_missed_run(t, now, (const struct ls_cpu *)0, ran_ns);
+		acct_missed_run(t, now, (const struct ls_cpu *)0, ran_ns, delay_ns);
 	return 0;
 }
 
@@ -481,7 +494,7 @@ static __always_inline int acct_io_enter(struct ls_thread *t, __u64 now, const s
 	t->edges = edges;
 	t->flags &= ~(LS_F_SEEDED | LS_F_IN_IO | LS_F_ENTRY_ONLY);
 	if (!acct_on_cpu(t)) /* the first edge of a thread that was found asleep, or a missed switch */
-		acct_runs_unseen(t, now, p->ran_ns);
+		acct_runs_unseen(t, now, p->ran_ns, p->delay_ns);
 	acct_ran(t, now);
 	t->state = LS_TICK_CPU;
 	if (entry_only)
@@ -496,13 +509,13 @@ static __always_inline int acct_io_enter(struct ls_thread *t, __u64 now, const s
 	return 1;
 }
 
-/* The loop's own IO wait returns. ran_ns: as of acct_missed_run(), where the thread was not seen to come to a CPU. */
-static __always_inline int acct_io_exit(struct ls_thread *t, __u64 now, __u64 ran_ns)
+/* The loop's own IO wait returns. ran_ns, delay_ns: as of acct_missed_run(), where the thread was not seen to come to a CPU. */
+static __always_inline int acct_io_exit(struct ls_thread *t, __u64 now, __u64 ran_ns, __u64 delay_ns)
 {
 	if (!(t->flags & LS_F_IN_IO))
 		return 0;
 	if (!acct_on_cpu(t)) /* its switch-in was missed */
-		acct_runs_unseen(t, now, ran_ns);
+		acct_runs_unseen(t, now, ran_ns, delay_ns);
 	acct_ran(t, now);
 	acct_naive(t, t->last_ns);
 	t->flags &= ~LS_F_IN_IO;

@@ -55,8 +55,10 @@ static __always_inline int io_enter(struct task_struct *p, struct ls_thread *t, 
 	start = k->tick.start_ns;
 	if (ls_stream)
 		stream_turn(&turn, k);
-	if (!acct_on_cpu(t))
+	if (!acct_on_cpu(t)) {
 		place->ran_ns = unseen_ran_ns(t, p, now);
+		place->delay_ns = core_run_delay(p);
+	}
 	waits = acct_waiting(t);
 	seq_step(&t->seq);
 	seq_step(&k->seq);

@@ -88,12 +88,16 @@ static __always_inline void warm(const struct ls_thread *t, const struct ls_tick
 /* The loop's own IO wait has ended. */
 static __always_inline void end_io(struct task_struct *p, struct ls_thread *t, struct ls_ticks *k, __u64 now, __s64 ret)
 {
-	__u64 ran_ns = acct_on_cpu(t) ? 0 : unseen_ran_ns(t, p, now);
+	__u64 ran_ns = 0, delay_ns = 0;
 	bool waits = acct_waiting(t);
 
+	if (!acct_on_cpu(t)) {
+		ran_ns = unseen_ran_ns(t, p, now);
+		delay_ns = core_run_delay(p);
+	}
 	seq_step(&t->seq);
 	seq_step(&k->seq);
-	acct_io_exit(t, now, ran_ns);
+	acct_io_exit(t, now, ran_ns, delay_ns);
 	ticks_exit(k, t, ret, ls_epoch);
 	seq_step(&k->seq);
 	seq_step(&t->seq);

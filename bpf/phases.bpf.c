@@ -38,7 +38,7 @@ static __always_inline void note_running(struct task_struct *task, struct ls_thr
 		return;
 	now = bpf_ktime_get_ns();
 	seq_step(&t->seq);
-	acct_missed_run(t, now, NULL, unseen_ran_ns(t, task, now));
+	acct_missed_run(t, now, NULL, unseen_ran_ns(t, task, now), core_run_delay(task));
 	seq_step(&t->seq);
 	if (waits)
 		wait_left(t->wait_cpu);

@@ -104,9 +104,10 @@ int ls_snapshot(struct bpf_iter__task *ctx)
 		if (s->t.throttle_ref)
 			clock = core_throttle_clock(s->t.throttle_ref);
 	}
-	/* A missed switch-in must not show a loop that computes as one that waits. */
-	if (acct_waiting(&s->t) && p->on_cpu)
-		acct_missed_run(&s->t, s->now_ns, ring, unseen_ran_ns(&s->t, p, s->now_ns));
+	/* A missed switch-in must not show a loop that computes as one that waits or sleeps. One that falls asleep is on its CPU for a
+	 * moment more, but not runnable. */
+	if (!acct_on_cpu(&s->t) && p->on_cpu && (acct_waiting(&s->t) || !p->__state))
+		acct_missed_run(&s->t, s->now_ns, ring, unseen_ran_ns(&s->t, p, s->now_ns), core_run_delay(p));
 	acct_settle(&s->t, s->now_ns, ring, clock);
 	acct_unseen_wait(&s->t, delay);
 	s->start_boottime_ns = p->start_boottime;

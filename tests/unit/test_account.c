@@ -248,6 +248,33 @@ Test(account, a_missed_wake_up_and_switch_in_lose_the_delay_alone)
 	assert_whole(&t);
 }
 
+Test(account, a_missed_wake_up_and_switch_in_are_put_where_the_scheduler_says)
+{
+	struct acct_place io = place_io(HOME_SP, NR_EPOLL), block = place_block(HOME_SP - 64, NR_FUTEX);
+	struct ls_thread t = {};
+
+	io.delay_ns = 70 * MS;
+	acct_sleep(&t, 100 * MS, &io);
+	/* woken at 112, switched in at 115, both unseen */
+	block.delay_ns = 73 * MS;
+	block.ran_ns = 5 * MS;
+	acct_sleep(&t, 120 * MS, &block);
+	assert_ns(t.sum_ns[LS_IDLE], 12 * MS);
+	assert_ns(t.sum_ns[LS_WAIT_IO], 3 * MS);
+	assert_ns(t.sum_ns[LS_TICK_CPU], 5 * MS);
+	assert_ns(t.culprit_other_ns, 3 * MS);
+	cr_assert_eq(t.repaired, 2u);
+	cr_assert_eq(t.lost, 0u);
+	/* the same after a sleep in a callback, with a delay that is longer than there was time for */
+	block.delay_ns = 1000 * MS;
+	block.ran_ns = 4 * MS;
+	acct_sleep(&t, 130 * MS, &block);
+	assert_ns(t.sum_ns[LS_TICK_BLOCKED], 0);
+	assert_ns(t.sum_ns[LS_WAIT_TICK], 6 * MS);
+	assert_ns(t.sum_ns[LS_TICK_CPU], 9 * MS);
+	assert_whole(&t);
+}
+
 Test(account, a_missed_switch_in_that_nobody_timed_stays_with_the_wait)
 {
 	struct ls_thread t = thread_running(100 * MS);

@@ -90,8 +90,8 @@ static inline void world_event(struct world *w, const struct event *e)
 		acct_restart(&w->t);
 		break;
 	case EV_MISSED: /* as the snapshot repairs a thread that it finds on a CPU */
-		if (acct_waiting(&w->t))
-			acct_missed_run(&w->t, e->at, world_ring(w), e->place.ran_ns);
+		if (w->t.state != LS_NONE && !acct_on_cpu(&w->t))
+			acct_missed_run(&w->t, e->at, world_ring(w), e->place.ran_ns, e->place.delay_ns);
 		break;
 	case N_EVENT_KINDS:
 		break;

@@ -46,7 +46,7 @@ Test(account_unseen, in_a_measured_wait_it_is_the_waits)
 
 	acct_io_enter(&t, 103 * MS, &home, EDGES, false);
 	preempted_within(&t, 103 * MS, 133 * MS);
-	acct_io_exit(&t, 135 * MS, 0);
+	acct_io_exit(&t, 135 * MS, 0, 0);
 	assert_ns(t.sum_ns[LS_IO_CPU], 2 * MS);
 	assert_ns(sum_wait(&t), 1 * MS + 30 * MS);
 	assert_ns(t.sum_ns[LS_WAIT_TICK], 0);
@@ -114,7 +114,7 @@ Test(account_unseen, a_return_whose_switch_in_was_missed)
 	enter(l, 101 * MS, LS_NO_TIMEOUT);
 	io_sleep(&l->t, 101 * MS, HOME_SP);
 	wake(&l->t, 121 * MS); /* runs from 123 on */
-	acct_io_exit(&l->t, 126 * MS, 3 * MS);
+	acct_io_exit(&l->t, 126 * MS, 3 * MS, 0);
 	assert_ns(l->t.sum_ns[LS_IDLE], 20 * MS);
 	assert_ns(l->t.sum_ns[LS_WAIT_IO], 2 * MS);
 	assert_ns(l->t.sum_ns[LS_IO_CPU], 1 * MS + 3 * MS); /* and in the fixture's first wait */

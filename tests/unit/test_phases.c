@@ -97,7 +97,7 @@ Test(phases, in_a_measured_wait_no_phase_goes_on)
 	acct_io_enter(&t, 101 * MS, &home, 1, false);
 	settle(&p, &t, 105 * MS);
 	cr_expect_eq(p.sum_ns[POLL], 1 * MS, "the wait in progress too");
-	acct_io_exit(&t, 106 * MS, 0);
+	acct_io_exit(&t, 106 * MS, 0, 0);
 	settle(&p, &t, 108 * MS);
 	cr_expect_eq(p.sum_ns[POLL], 3 * MS);
 }

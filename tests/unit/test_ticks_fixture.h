@@ -59,7 +59,7 @@ static inline void leave(struct measured_loop *l, uint64_t now, int64_t ret)
 		l->k.call = LS_CALL_NONE;
 		return;
 	}
-	acct_io_exit(&l->t, now, 0);
+	acct_io_exit(&l->t, now, 0, 0);
 	ticks_exit(&l->k, &l->t, ret, l->epoch);
 }
 
