@@ -24,7 +24,8 @@ from test_phases import phases_of
 from test_ticks import TickTest
 
 MEAN_TICK = 0.05
-LIGHT_RATE, LIGHT = 400, 50  # requests a second, in a round
+SPARSE_RATE, SPARSE, SPARSE_BATCH = 40, 10, 1000  # batches a second, in a round, and commands in each: some 5 % of a CPU
+SHORT_RATE, SHORT = 400, 50  # single requests a second, in a round: ticks of some 30 us
 BATCH = 200  # commands that a client sends at once: no tick of a server that has them to run is short
 ROUNDS = 5  # of each load, so that one moment at which the machine stands still decides nothing
 RULE = "user default on nopass sanitize-payload ~* &* +@all\n"
@@ -92,9 +93,16 @@ class Server:
         return counted
 
     def light(self):
-        for _ in range(LIGHT):
+        for _ in range(SPARSE):
+            self.socket.sendall(b"SET key value\r\n" * SPARSE_BATCH)
+            for _ in range(SPARSE_BATCH):
+                self.answer()
+            time.sleep(1 / SPARSE_RATE)
+
+    def short(self):
+        for _ in range(SHORT):
             self.ping()
-            time.sleep(1 / LIGHT_RATE)
+            time.sleep(1 / SHORT_RATE)
 
     def heavy(self):
         tool = os.path.join("/usr/bin", self.name + "-benchmark")
@@ -127,14 +135,15 @@ class Counted(TickTest):
 @cases({"tracepoint": ("tracepoint",), "uprobe": ("uprobe",)})
 class MeanTick(Counted):
     """The mean of the same ticks by both clocks. Ours is the longer one always, by what redis leaves out; with uprobes, also by their
-    own time and, as the return of a wait is not seen, by the wait where it did not sleep. `../../bpf/README.md` has the figures."""
+    own time and, as the return of a wait is not seen, by the wait where it did not sleep. `../../bpf/README.md` has the figures: of a
+    tick of one small request that is a large part, so that what is asserted is of such as have more to do, seldom and all the time."""
 
     def check(self, edges):
         server = Server(self, "redis")
         self.alone(server.program)
 
         def work():
-            at = {server.light: [], server.heavy: []}
+            at = {server.short: [], server.light: [], server.heavy: []}
             for load, read in at.items():
                 read.append(server.cycles())
                 for _ in range(ROUNDS):
@@ -160,7 +169,7 @@ class MeanTick(Counted):
             self.note("%s load: mean tick %.2f us, mean cycle %.2f in a round of %d: %.2f us more, %.1f %%" % (
                 load.__name__, ours, theirs, n, beyond, 100 * beyond / theirs))
             self.assertGreater(beyond, 0, rounds)
-            if load == server.heavy and edges == "tracepoint":
+            if load != server.short and edges == "tracepoint":
                 self.assertLess(beyond, MEAN_TICK * theirs, rounds)
 
 
