@@ -233,6 +233,13 @@ static __always_inline __u64 acct_unseen_delay(const struct ls_thread *t, __u64 
 	return told > seen ? told - seen : 0;
 }
 
+/* For how long it has been on run queues without its wake-up having been seen: queued_ns on this one. The scheduler's record of a wait
+ * begins anew where the thread is moved to another CPU; what it waited before that is in the sum of its waits, delay_ns. */
+static __always_inline __u64 acct_queued(const struct ls_thread *t, __u64 queued_ns, __u64 delay_ns)
+{
+	return queued_ns ? queued_ns + acct_unseen_delay(t, delay_ns) : 0;
+}
+
 /* Its switch-in was missed, perhaps its wake-up too. There are kernels that skip tracepoints, for perf and BPF alike: seen on a 6.18
  * guest that runs none while a thread of its PID 1 is current, so that whoever comes next on that CPU, or is woken by an interrupt
  * meanwhile, does so unseen. The scheduler's own record says when it came to run, ran_ns ago, and how long it has waited for a CPU,

@@ -216,7 +216,7 @@ static __always_inline void switched_in(struct task_struct *p, struct ls_thread 
 	was = t->state;
 	since = t->last_ns;
 	slept_ns = t->sum_ns[LS_TICK_BLOCKED];
-	queued_ns = acct_asleep(t) ? core_queued_ns(p) : 0; /* its wake-up was missed */
+	queued_ns = acct_asleep(t) ? acct_queued(t, core_queued_ns(p), core_run_delay(p)) : 0; /* its wake-up was missed */
 	write_begin(t);
 	acct_run(t, now, ring, clock, queued_ns);
 	write_end(t);

@@ -275,6 +275,23 @@ Test(account, a_missed_wake_up_and_switch_in_are_put_where_the_scheduler_says)
 	assert_whole(&t);
 }
 
+/* Woken at 110 unseen, moved to another CPU's queue at 125, switched in at 130: the scheduler counts the last 5 ms as this wait. */
+Test(account, a_missed_wake_up_before_a_move_to_another_cpu_is_put_where_the_scheduler_says)
+{
+	struct acct_place io = place_io(HOME_SP, NR_EPOLL);
+	struct ls_thread t = {};
+
+	io.delay_ns = 70 * MS;
+	acct_sleep(&t, 100 * MS, &io);
+	acct_run(&t, 130 * MS, NULL, 0, acct_queued(&t, 5 * MS, 85 * MS));
+	assert_ns(t.sum_ns[LS_IDLE], 10 * MS);
+	assert_ns(t.sum_ns[LS_WAIT_IO], 20 * MS);
+	cr_assert_eq(t.repaired, 1u);
+	cr_assert_eq(t.lost, 0u);
+	assert_ns(acct_queued(&t, 0, 85 * MS), 0);
+	assert_whole(&t);
+}
+
 Test(account, a_missed_switch_in_that_nobody_timed_stays_with_the_wait)
 {
 	struct ls_thread t = thread_running(100 * MS);
