@@ -47,7 +47,7 @@ until [ "$(redis-cli -s /tmp/redis.sock ping 2>/dev/null)" = PONG ] && wget -q -
 	[ $((tries += 1)) -gt 500 ] && cat /tmp/redis.log /tmp/nginx.log /tmp/nginx.out >&2 && exit 98
 	usleep 20000
 done
-pgrep -f 'nginx: worker' > /tmp/nginx.worker.pid
+pgrep nginx | sort -n | tail -n 1 > /tmp/nginx.worker.pid
 redis-benchmark -s /tmp/redis.sock -c 2 -n 1000000000 -t set,get > /tmp/redis-benchmark.log 2>&1 &
 echo $! > /tmp/redis-benchmark.pid
 wrk -t1 -c2 -d 36000 http://127.0.0.1:8080/ > /tmp/wrk.log 2>&1 &

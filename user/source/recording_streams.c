@@ -233,7 +233,7 @@ static int fill_long(struct row_stream *w, struct fault *f)
 
 	*s = (struct timeline_span){ .net_ns = -1, .value = rec_row_count(w->rows, 7, -1), .timeout_ns = rec_row_count(w->rows, 8, -1),
 				     .open = sqlite3_column_int(w->rows, 9) != 0, .unsure = sqlite3_column_int(w->rows, 10) != 0 };
-	if (session < 0 || session > UINT32_MAX || hz < 0 || start < 0 || length < 0 || start > INT64_MAX / 4 || length > INT64_MAX / 4 ||
+	if (session < 0 || session > UINT32_MAX || hz < 0 || start < 0 || length < 0 || start > INT64_MAX / 4 || length > INT64_MAX / 4 || net > length ||
 	    !rec_lane_index(w->r, sqlite3_column_int64(w->rows, 2), &s->lane) ||
 	    !span_kind((const char *)sqlite3_column_text(w->rows, 3), &s->kind))
 		return rec_damaged(w->r, f);
