@@ -75,6 +75,7 @@ Test(fields, a_histogram_comes_back_from_its_bytes)
 		struct hist_packed *none = NULL;
 
 		cr_assert_eq(hist_bytes_get(bytes, i, &none), -EBADMSG);
+	cr_assert_eq(hist_bytes_get(NULL, 0, &none), -EBADMSG);
 		cr_assert_null(none);
 	}
 }

@@ -42,10 +42,13 @@ static bool get_buckets(const uint8_t **p, const uint8_t *end, struct hist_packe
 
 int hist_bytes_get(const void *bytes, size_t n, struct hist_packed **ret)
 {
-	const uint8_t *p = bytes, *end = p + n;
+	const uint8_t *p = bytes, *end;
 	uint64_t sum, min, max, n_buckets;
 	struct hist_packed *h;
 
+	if (!n) /* what SQLite has for an empty value is NULL */
+		return -EBADMSG;
+	end = p + n;
 	if (!varint_get(&p, end, &sum) || !varint_get(&p, end, &min) || !varint_get(&p, end, &max) ||
 	    !varint_get(&p, end, &n_buckets) || n_buckets > HIST_BUCKETS)
 		return -EBADMSG;
