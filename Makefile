@@ -198,7 +198,6 @@ soak:
 	$(Q)+$(STAGE) all loopers
 	$(Q)MAKEFLAGS= BUILD=$(BUILD) SOAK=$(or $(SOAK),200) tests/run --only live -k edges.Survival
 	$(Q)MAKEFLAGS= BUILD=$(BUILD) SOAK=$(or $(SOAK),200) tests/run --only live -k slow.Stalled
-	$(Q)MAKEFLAGS= BUILD=$(BUILD) $(PYTHON) tests/vm/soak.py trixie $(or $(SOAK),200)
 
 lint:
 	$(Q).ci/deps build lint
