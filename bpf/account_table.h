@@ -136,6 +136,13 @@ static __always_inline __u64 acct_recent(const struct ls_culprit *c, __u64 now)
 	return c->recent_ns >> ((age | -acct_any(age >> 6)) & 63);
 }
 
+static __always_inline void acct_add_to_culprit(struct ls_culprit *c, __u64 recent, __u64 ns, __u64 now)
+{
+	c->ns += ns;
+	c->recent_ns = recent + ns;
+	c->last_ns = now;
+}
+
 static __always_inline void acct_set_culprit(struct ls_culprit *c, const struct ls_cpu_slot *who, __u32 tgid, __u64 ns, __u64 now)
 {
 	c->used = 1;
@@ -162,9 +169,7 @@ ACCT_FN int acct_put_together(struct ls_thread *t, const struct ls_cpu_slot *who
 		other = acct_other_name(c, who) | acct_no_process(c->tgid);
 		recent = acct_recent(c, now);
 		if (c->tgid == LS_TGID_SEVERAL && !other) {
-			c->ns += ns;
-			c->recent_ns = recent + ns;
-			c->last_ns = now;
+			acct_add_to_culprit(c, recent, ns, now);
 			return 1;
 		}
 		full &= c->used;
@@ -178,9 +183,7 @@ ACCT_FN int acct_put_together(struct ls_thread *t, const struct ls_cpu_slot *who
 		if ((acct_recent(c, now) ^ least) | acct_other_name(c, who) | acct_no_process(c->tgid))
 			continue;
 		c->tgid = LS_TGID_SEVERAL;
-		c->ns += ns;
-		c->recent_ns = least + ns;
-		c->last_ns = now;
+		acct_add_to_culprit(c, least, ns, now);
 		return 1;
 	}
 	return 0;
@@ -216,9 +219,7 @@ ACCT_FN int acct_culprit(struct ls_thread *t, const struct ls_cpu_slot *who, __u
 	for (int i = 0; i < LS_CULPRITS; i++) {
 		c = &t->culprits[i];
 		if (c->used && acct_same_culprit(c, who)) {
-			c->ns += ns;
-			c->recent_ns = acct_recent(c, now) + ns;
-			c->last_ns = now;
+			acct_add_to_culprit(c, acct_recent(c, now), ns, now);
 			return 0;
 		}
 	}

@@ -146,10 +146,10 @@ static __always_inline void switched_out(void *ctx, struct task_struct *p, struc
 	left->place.ran_ns = 0;
 	left->place.delay_ns = core_run_delay(p);
 	place_read_args(p, &left->place, &left->args, true);
-	if (!asleep)
-		throttle_now(p, &thr);
 	if (asleep)
 		not_for_fds(p, &left->place, state);
+	else
+		throttle_now(p, &thr);
 	if (!t) {
 		if (left->place.io_wait && begin(p, now, &left->place, asleep ? NULL : &thr, cpu, LS_SCRATCH_EVENT, 0) && !asleep)
 			wait_entered(p, cpu);

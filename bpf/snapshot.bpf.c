@@ -23,7 +23,6 @@ int ls_seed(struct bpf_iter__task *ctx)
 {
 	struct task_struct *p = ctx->task;
 	struct acct_place place = {};
-
 	struct pt_regs *regs;
 
 	if (!p || !may_begin(p))

@@ -5,16 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
-#include "model/board.h"
+#include "test_board_fixture.h"
 #include "test_serial_fixture.h"
 
 TestSuite(board, .timeout = 60);
-
-DEFINE_CLEANUP(struct board *, board_free);
-#define _cleanup_board_ CLEANUP(board_free_ptr)
-
-#define HZ 1000000u
 
 static void ev(struct board *b, enum board_event_kind kind, uint32_t id, uint64_t t)
 {
@@ -44,14 +38,8 @@ static void gap(struct board *b, int64_t count, uint64_t t)
 static struct board *new_board(void)
 {
 	struct board_options o = { .label = "b0" };
-	struct board_event e = { .kind = BOARD_COUNTER };
-	struct board *b = NULL;
 
-	cr_assert_eq(board_new(&o, &b), 0);
-	e.u.counter.hz = HZ;
-	e.u.counter.bits = 32;
-	board_event(b, &e);
-	return b;
+	return board_that_counts(&o);
 }
 
 /* It began under our eyes. */

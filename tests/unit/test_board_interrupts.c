@@ -6,15 +6,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "lib/cleanup.h"
-#include "model/board.h"
+#include "test_board_fixture.h"
 
 TestSuite(board_interrupts, .timeout = 60);
 
-DEFINE_CLEANUP(struct board *, board_free);
-#define _cleanup_board_ CLEANUP(board_free_ptr)
-
-#define HZ 1000000u
 #define TASK 3
 #define TIMER 7
 
@@ -48,14 +43,8 @@ static void take(void *arg, const struct board_edge *e)
 static struct board *new_board(struct edges *g)
 {
 	struct board_options o = { .label = "b0", .edge = take, .arg = g };
-	struct board_event e = { .kind = BOARD_COUNTER };
-	struct board *b = NULL;
 
-	cr_assert_eq(board_new(&o, &b), 0);
-	e.u.counter.hz = HZ;
-	e.u.counter.bits = 32;
-	board_event(b, &e);
-	return b;
+	return board_that_counts(&o);
 }
 
 static void interrupt(struct board *b, uint64_t from, uint64_t to)

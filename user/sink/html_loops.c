@@ -141,7 +141,6 @@ static void stretch_add(struct loops *l, struct stretch *s, const struct recordi
 	add_quantiles(s, &r->tick_us);
 	for (size_t i = 0; i < r->n_waited_for; i++) {
 		const struct waited_share *w = &r->waited_for[i];
-
 		bool named = w->pid > 0 || w->pid == LOOP_WAITED_SEVERAL;
 
 		others_add(&s->waited, named ? html_names_number(names, w->comm, sizeof(w->comm)) : HTML_NAME_NONE, w->pid,

@@ -37,7 +37,7 @@ int column_request_parse(const char *spec, struct column_request *ret, struct fa
 /* Loops of processes among those of iv: they have columns that a board's have not. */
 bool layout_has_host(const struct interval *iv);
 
-/* Chosen for the loops of iv; a TABLE_REPEAT goes on with it for those of later intervals. */
+/* Chosen for the loops of iv; a TABLE_REPEAT goes on with it for those of later intervals, its rows led by time (column_time_of()). */
 void layout_choose(const struct column_request *req, enum table_layout kind, const struct interval *iv, size_t width,
 		   const struct column *time, struct layout *ret);
 

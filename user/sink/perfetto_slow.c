@@ -202,11 +202,13 @@ static const char *first_what(const struct slow_tick *tick)
 static bool is_same(const struct slow_lane *l, const struct recording_slow *r)
 {
 	const char *what = first_what(r->tick);
+	bool one_cause = !strncmp(l->what, what, WHAT_SHOWN - 1);
 
-	if (l->start_ns == r->start_ns && (l->in_progress || r->tick->in_progress) && (r->tick->id.pid || !strncmp(l->what, what, WHAT_SHOWN - 1)))
+	if (!l->in_progress && !r->tick->in_progress)
+		return false;
+	if (l->start_ns == r->start_ns && (r->tick->id.pid || one_cause))
 		return true;
-	return (l->in_progress || r->tick->in_progress) && what[0] && r->start_ns < l->end_ns && l->start_ns < r->end_ns &&
-	       !strncmp(l->what, what, WHAT_SHOWN - 1);
+	return one_cause && what[0] && r->start_ns < l->end_ns && l->start_ns < r->end_ns;
 }
 
 static int write_held(struct slow_visit *v, struct slow_lane *l)
